@@ -126,6 +126,9 @@ def parse_endpoint(
 
 
 def _parse_url(url: str) -> SplitResult:
+    """Parse the value of --endpoint. Raises UsageError for an unusable URL, and for one with
+    secrets.
+    """
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -224,6 +227,9 @@ class EndpointClient(JudgeClient):
         return content
 
     def _raise_for_status(self, response: http.client.HTTPResponse, content: bytes) -> None:
+        """Raise the error for a response other than 200: JudgeUnavailableError if each request
+        would fail, else JudgeFailure.
+        """
         status = response.status
         text = content.decode("utf-8", "replace")
         message = self._redactor.shorten(f"HTTP {status} {response.reason}: {text}")
@@ -369,6 +375,7 @@ class CommandClient(JudgeClient):
         return _read_line_before(process.stdout.fileno(), deadline)
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the command of --command. Raises JudgeUnavailableError if that is impossible."""
         try:
             # A session of its own, so that the whole process group can be ended.
             return subprocess.Popen(  # noqa: S603 - the user names the command
@@ -391,6 +398,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _write_before(descriptor: int, data: bytes, deadline: float) -> None:
+    """Write data to the command. Raises JudgeFailure at the deadline, or if the command has ended."""
     n_written = 0
     while n_written < len(data):
         _wait_until_ready(deadline, write=descriptor)

@@ -135,6 +135,9 @@ class JudgeRunner(Generic[T]):
             client.close()
 
     def _answer_requests(self, client: JudgeClient, limiter: RateLimiter) -> None:
+        """Answer the waiting requests, one after the other, until the run ends. Each thread does
+        this.
+        """
         while not self._stop.is_set():
             try:
                 request = self._requests.get(timeout=POLL_SECONDS)

@@ -223,6 +223,9 @@ def workspace_command(
     shared_names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        """Return a command for Typer with an option for each field of its first parameter, the
+        workspace options.
+        """
         options_parameter, *_ = signature(command).parameters
         specs = _build_parameter_specs(command, path_argument, shared_names)
 

@@ -193,7 +193,11 @@ def _read_record(store: Store, item_number: int) -> Any:
 
 
 def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str, bool | None]]:
-    """Return the changed verdicts in the form of `Annotation.golden_verdicts`."""
+    """Return the changed verdicts in the form of `Annotation.golden_verdicts`: model -> hash of the
+    answer -> verdict.
+
+    None for an answer whose verdict stays. Answers without a hash cannot be found again.
+    """
     verdicts: dict[str, dict[str, bool | None]] = {}
     for effect in effects:
         if not effect.prediction_hash:

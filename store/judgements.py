@@ -75,6 +75,7 @@ class JudgeFile:
         return {example.content for example in self.setup.examples}
 
     def add_record(self, record: JudgeRecord) -> None:
+        """Add a record of the file. The first setup counts, and for each answer its first verdict."""
         if isinstance(record, JudgeSetup):
             if self.setup is None:
                 self.setup = record
@@ -172,6 +173,9 @@ def open_judge_writer(workspace: Workspace, name: str) -> Iterator[JudgeWriter]:
 
 
 def _lock_file(descriptor: int, name: str) -> None:
+    """Lock the file of a judge until it is closed. Raises JudgeFileError if another process writes
+    it.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -236,6 +240,11 @@ def merge_judges(workspace: Workspace, other: Workspace) -> Iterator[MergedJudge
 
 
 def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
+    """Add the records of another copy of a judge that this workspace does not have.
+
+    If the workspace has a judge of the same name with another setup, the records are kept under a
+    name that contains the id of their setup.
+    """
     assert source.setup is not None  # noqa: S101 - the caller has checked it
     name = source.name
     own = read_judge(workspace, name)

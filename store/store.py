@@ -637,8 +637,9 @@ class Store:
             return self.reviews.has_new_journal_lines()
 
     def fetch_visible_judgements(self, rows: Iterable[QueueRow]) -> dict[int, list[ItemJudgement]]:
-        """Return the verdicts of judges that fcreview asked, by item number, without those that the
-        annotator must not see yet: before their own verdict on the item, unless all are shown.
+        """Return the verdicts of judges that fcreview asked, by item number.
+
+        Until annotators have reviewed an item, they see no such verdict on it, unless all are shown.
         """
         number_by_row = {
             row.item: strip_duplicate_mark(row.item)

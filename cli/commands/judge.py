@@ -286,21 +286,25 @@ def _choose_source(
 
 
 def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of the requests, such as the temperature: the defaults, changed by --param
+    NAME=JSON. The value null removes a default.
+
+    Raises UsageError for other texts, and for values that look like keys.
+    """
     parameters = dict(DEFAULT_PARAMETERS)
     for text in texts:
-        name, separator, value_text = text.partition("=")
+        # Without `=`, the value is empty, which is no JSON.
+        name, _, value_text = text.partition("=")
+        problem = f"--param {name!a}: write a field and its JSON value, such as max_tokens=500"
+        # Other options choose the model and the messages.
+        if name in ("model", "messages"):
+            raise UsageError(problem)
         try:
-            value = orjson.loads(value_text)
+            parameters[name] = orjson.loads(value_text)
         except orjson.JSONDecodeError:
-            separator = ""
-            value = None
-        if not separator or name in ("model", "messages"):
-            raise UsageError(
-                f"--param {name!a}: write a field and its JSON value, such as max_tokens=500"
-            )
-        parameters[name] = value
+            raise UsageError(problem) from None
 
-    # The fields are stored and printed.
+    # The fields are stored and printed, so they must contain no secret.
     if REDACTED in orjson.dumps(redact_credentials(parameters)).decode():
         raise UsageError("--param must not contain a key. Pass a key with --key-env")
     return {name: value for name, value in parameters.items() if value is not None}
@@ -458,6 +462,7 @@ class _JudgeJob:
         return self.session.build_view(queue=self.examples_from), MAX_EXAMPLES
 
     def _select_items(self, plan: _JudgePlan) -> None:
+        """Put the items that need a verdict into `plan.pending`, and count the others by reason."""
         examples = {example.content for example in plan.setup.examples}
         seen: set[ItemContent] = set()
         for row, content in self._iter_contents():
@@ -543,6 +548,9 @@ def _describe_plan(plan: _JudgePlan) -> None:
 
 
 def _estimate_tokens(plan: _JudgePlan) -> str:
+    """Describe about how many tokens the prompts have, and what they cost, from a sample of the
+    items.
+    """
     # Items of one category stand together, so the measured ones come from the whole list.
     distance = max(1, plan.n_pending // MEASURED_ITEMS)
     measured_items = plan.pending[::distance]
@@ -590,6 +598,7 @@ class _Totals:
     failed_in_row: int = field(default=0, repr=False)
 
     def add(self, result: JudgeResult[_PendingItem], prices: _Prices) -> None:
+        """Count the result of one request. The failures in a row show when to give up."""
         self.asked += 1
         if result.reply is None:
             kind = result.failure.kind if result.failure else "connection"
@@ -634,6 +643,7 @@ def _run_plan(plan: _JudgePlan, pace: _Pace, *, as_json: bool) -> None:
 
 
 def _print_totals(totals: _Totals) -> None:
+    """Print the counts of the requests, and what to do next."""
     emit(f"{totals.judge}: {totals.describe()}")
     for kind, count in sorted(totals.failures.items()):
         print_message(f"{count:,} without a verdict: {kind}")
@@ -648,6 +658,7 @@ def _print_totals(totals: _Totals) -> None:
 
 
 def _send_items(plan: _JudgePlan, pace: _Pace, totals: _Totals) -> None:
+    """Ask the judge about all pending items, and write each verdict as soon as it is there."""
     from fcreview.cli.judge_requests import JudgeRunner, RetryRules
 
     runner: JudgeRunner[_PendingItem] = JudgeRunner(
@@ -765,6 +776,7 @@ def _print_judges(workspace: Workspace, *, as_json: bool) -> None:
 
 
 def _collect_judge_facts(judge: JudgeFile, setup: JudgeSetup) -> Mapping[str, Any]:
+    """Return the setup of a judge and the counts of its records, as JSON fields."""
     tokens_in = sum(verdict.tokens_in or 0 for verdict in judge.verdicts.values())
     tokens_out = sum(verdict.tokens_out or 0 for verdict in judge.verdicts.values())
     return {

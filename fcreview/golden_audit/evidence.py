@@ -231,11 +231,14 @@ def _format_date(year: str, month: str, day: str) -> str:
 
 
 def _stem_words(text: str) -> str | None:
-    """Return the words of a text without stop words and common endings, or None without words."""
+    """Return the words of a text without stop words and common endings: `direct flight` for `the
+    direct flights`. None if no word is left.
+    """
     words = re.findall(r"\w+", text.lower())
     stems = []
     for word in words:
         if word not in _STOP_WORDS:
+            # At least two letters stay.
             stems.append(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word))
     return " ".join(stems) or None
 

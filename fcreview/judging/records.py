@@ -174,6 +174,7 @@ def parse_record(line: bytes) -> JudgeRecord:
 
 
 def _read_record(content: dict[str, Any]) -> JudgeRecord:
+    """Read a record from its JSON fields. Raises RecordError for unknown or wrong ones."""
     match content["act"]:
         case "setup":
             return _read_setup(content)

@@ -158,6 +158,9 @@ def parse_verdict_text(
 def _make_reply(
     reply: dict[str, Any], redactor: Redactor, *, usage: Usage, model: str
 ) -> JudgeReply:
+    """Make the reply from the JSON object of the judge. Raises JudgeFailure without a clear
+    verdict.
+    """
     word = reply.get("verdict")
     verdict = VERDICTS.get(word.strip().lower()) if isinstance(word, str) else None
     if verdict is None:

@@ -134,6 +134,7 @@ class _Style:
 
 
 def _find_style(text: str) -> _Style:
+    """Find how a JSON text is written, so that new parts of it look alike."""
     indented = _INDENTED_LINE.search(text)
     has_compact_colons = '":' in text and '": ' not in text
     return _Style(
@@ -176,10 +177,14 @@ class _Part:
 
 
 def _parse_node(text: str, span: Span) -> _Node:
+    """Parse a value of a JSON text. The texts of the node and of its parts join to exactly the text
+    of the value, with its blanks.
+    """
     value, _ = _DECODER.raw_decode(text, span.start)
     node = _Node(text[span.start : span.end], value)
     previous_end = None
     for member in iter_json_parts(text, span.start):
+        # The label is the name with the colon; elements of lists have none.
         label_start = _find_label_start(text, member, previous_end or span.start + 1)
         if previous_end is None:
             separator = ""

@@ -206,7 +206,9 @@ def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
 
     The distance of categories is the squared difference of mean ranks.
     """
+    # Each pair of different categories occurs once.
     low, high = np.triu_indices(label_counts.shape[1], 1)
+    # How often a unit with each pattern has both labels of a pair, by its number of other labels.
     pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 
     def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
@@ -247,6 +249,7 @@ def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
 def _compute_alpha_from_disagreement(
     observed: FloatArray, expected: FloatArray, n_labels: FloatArray
 ) -> FloatArray:
+    """Compute alpha: 1 minus the disagreement relative to the one that chance would give."""
     return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
 
 

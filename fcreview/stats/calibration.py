@@ -403,6 +403,9 @@ def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
 def _compute_bootstrap_measures(
     counts: IntArray, statistics: dict[MeasureName, Statistic]
 ) -> list[CalibrationMeasure]:
+    """Compute the measures with intervals by the bootstrap. `counts` has the number of items of
+    each kind.
+    """
     from fcreview.stats.bootstrap import bootstrap
 
     n = int(counts.sum())
@@ -420,6 +423,9 @@ def compute_calibrations(
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
+    """Compare the automatic and the human verdicts of a group: their counts, and measures such as
+    the agreement.
+    """
     cells = _count_confusion_cells(group.pairs)
     n_random = sum(pair.is_random for pair in group.pairs)
     return Calibration(
@@ -517,12 +523,14 @@ def list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
+    """Compute the measures of a group: those of pass and fail, or the agreement for other labels."""
     if group.is_binary:
         return _compute_measures_of_binary_group(group)
 
     pairs = group.measured_pairs
     if not group.has_equal_weights:
         return [_compute_weighted_agreement(pairs)]
+    # The measures need labels as numbers: each new label gets the next one.
     number_by_label: dict[Any, int] = {}
     numbers = []
     for pair in pairs:
@@ -535,8 +543,10 @@ def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
 
 
 def _compute_measures_of_binary_group(group: VerdictPairGroup) -> list[CalibrationMeasure]:
+    """Compute the measures of pass and fail, such as the true positive rate."""
     pairs = group.measured_pairs
     has_both_verdicts = len({pair.automatic for pair in pairs}) == 2
+    # The measures by counts need equal weights, and automatic verdicts of both kinds.
     if not has_both_verdicts or not group.has_equal_weights:
         return _compute_weighted_measures(pairs)
 

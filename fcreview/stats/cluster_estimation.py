@@ -67,6 +67,9 @@ def build_groups(statuses: Sequence[ItemStatus]) -> list[Group]:
 
 
 def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]) -> Group:
+    """Build a group from the positions of its items. It is sampled if all its items have a verdict,
+    and not all of them had one before the sample.
+    """
     of_group = [statuses[position] for position in positions]
     # Incidents keep the benchmark's verdict, so they need no review.
     is_known = all(status.human is not None or status.is_incident for status in of_group)

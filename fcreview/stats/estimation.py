@@ -9,6 +9,7 @@ rate of all items.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -264,10 +265,14 @@ class MetricDependencies:
         return "undecided" if has_undecided_items else "known only"
 
     def _choose_method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
+        """Return the method for a metric that depends on answers to another criterion than the
+        verdict.
+        """
         model = self._models.get(criterion)
         if model is None:
             return "not asked" if self._is_sampled else "known only"
         categories = _select_categories(self._changed_by_answers[criterion], key)
+        # Reviewers of a sample may have answered only the main question.
         has_sample = bool(model.population.n_random)
         method = _choose_method(categories, model.statuses, model.population, is_sampled=has_sample)
         if method == "all known" or not (self._is_sampled or has_sample):
@@ -354,6 +359,11 @@ def _choose_method(
     *,
     is_sampled: bool,
 ) -> EstimationMethod:
+    """Return how a metric is estimated that depends on the verdicts of these categories, or why it
+    is not.
+
+    Unreviewed items stand in strata of the sample, and unsampled items in none.
+    """
     unreviewed: set[RunCategory] = set()
     for positions in population.unreviewed:
         unreviewed.update(statuses[position].run_category for position in positions)
@@ -883,6 +893,9 @@ def _build_metric_estimate(
     estimate: ValueEstimate | None,
     settings: EstimationSettings,
 ) -> MetricEstimate:
+    """Join the facts about a metric and its estimate. `estimate` is None if the metric cannot be
+    estimated.
+    """
     plan = []
     for goal in settings.plan:
         labels = _count_labels(estimate, metric.unit, goal.half_width)
@@ -1195,6 +1208,9 @@ def _build_score_strata(population: Population, weights: FloatArray) -> list[Sco
 
 
 def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
+    """Return the estimate whose values were drawn from a model of the answers: mean, interval, and
+    a function that counts the reviews for a narrower interval.
+    """
     low, high = map(float, np.percentile(values, UNEVEN_INTERVAL_PERCENTILES))
 
     def count_needed(half_width: float) -> int | None:
@@ -1544,15 +1560,18 @@ def _list_known_verdicts(statuses: Sequence[ItemStatus]) -> list[bool]:
 def _estimate_pass_rate_from_groups(
     statuses: Sequence[ItemStatus], half_width: float, seed: int
 ) -> PassRateEstimate | None:
+    """Estimate the pass rate from a sample of whole groups. None if no group was reviewed."""
     groups = build_groups(statuses)
     values = make_pass_rate_values(groups, statuses)
     if not values.n_sampled:
         return None
     draws = draw_metric_values(values, DEFAULT_DRAWS, seed)
     low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+    # The draws are random, so the estimate could be just outside their interval.
     estimated = min(max(compute_metric_estimate(values), low), high)
     n_groups = count_needed_uniform_reviews(
         float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
     )
+    # People review items, so the number of groups is converted by their mean size.
     needed = None if n_groups is None else ceil(n_groups * len(statuses) / len(groups))
     return PassRateEstimate(estimated, low=low, high=high, needed=needed)

@@ -106,6 +106,7 @@ def _select_item_pairs(pairs: Iterable[VerdictPair]) -> list[VerdictPair]:
 
 
 def _compute_trust_of_group(group: VerdictPairGroup) -> SourceTrust:
+    """Measure how far a source can be trusted, from its pairs of automatic and human verdicts."""
     calibration = calibrate_group(group)
     weighted = [
         WeightedPair(automatic=pair.automatic, human=pair.human, weight=pair.weight)

@@ -383,6 +383,7 @@ def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> Cl
 
     value = float(sum(passed)) / n
     low, high = _compute_clustered_wilson_interval(sizes, passed)
+    # One cluster says nothing about the differences between clusters.
     n_clusters = len(sizes)
     if n_clusters < 2:
         return ClusteredRate(value, standard_error=None, low=low, high=high)

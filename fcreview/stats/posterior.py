@@ -477,6 +477,9 @@ class _Evidence:
 def _compute_evidence(
     grid: _PoolGrid, reviewed: IntArray, passed: IntArray, prior: IndependentCellPrior
 ) -> _Evidence:
+    """Compute how well the reviews fit each grid point, if the cell is similar to its pool or
+    independent of it. Values are logarithms.
+    """
     probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
     similar = np.log1p(-probability) + _compute_log_evidence(
         grid.mean * grid.strength, (1 - grid.mean) * grid.strength, reviewed, passed=passed
@@ -884,6 +887,9 @@ class _VarianceReductions(NamedTuple):
 def _compute_variance_reductions(
     model: VarianceModel, max_reviews: int, rates: FloatArray | None = None
 ) -> _VarianceReductions:
+    """Return by how much each possible review reduces the variance of the metric, and its cell, the
+    largest reduction first.
+    """
     n_unreviewed = model.cells.unreviewed
     n_steps = int(min(max_reviews, n_unreviewed.max(initial=0)))
     variances = model.compute_cell_variances(model.cells, n_steps, rates)

@@ -72,6 +72,7 @@ def compute_score_interval(strata: Sequence[ScoreStratum], constant: float) -> S
         estimated += effect * stratum.rate
         down = effect * (stratum.rate - low)
         up = effect * (high - stratum.rate)
+        # If the effect is negative, a higher rate gives a lower score.
         if effect < 0:
             down, up = -up, -down
         below += down**2

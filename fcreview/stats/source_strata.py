@@ -180,6 +180,10 @@ class _ReviewedSample:
 
     @classmethod
     def select(cls, statuses: Sequence[ItemStatus]) -> _ReviewedSample:
+        """Convert the statuses of a sample to arrays, in which equal automatic verdicts have equal
+        numbers.
+        """
+        # Items that the sample could not draw, or that were known before, say nothing about others.
         represented = [
             status.stratum is not None and not status.is_in_known_stratum for status in statuses
         ]
@@ -224,6 +228,7 @@ def _build_strata_of_design(
     sources: Sequence[SourceVerdicts],
     chosen: Sequence[SourceVerdicts],
 ) -> SourceStrata:
+    """Use the sources by which the sample was drawn, and no others."""
     if not chosen:
         return _use_no_source(
             sources, "The sources by which the sample was drawn are not in the data any more."

@@ -125,6 +125,7 @@ def _draw_stratum_sizes(
     for weight in dict.fromkeys(stratum.weight for stratum in strata):
         members = [index for index, stratum in enumerate(strata) if stratum.weight == weight]
         counts = [strata[index].n for index in members]
+        # Dirichlet shares are those that could have led to these counts (Bayesian bootstrap).
         shares = generator.dirichlet(counts, N_DRAWS)
         for place, index in enumerate(members):
             sizes[index] = shares[:, place] * weight * sum(counts)

@@ -493,6 +493,7 @@ def build_trust_table(figures: JudgeFigures) -> Table:
 
 
 def _build_trust_row(trust: SourceTrust) -> Row:
+    """Return the row of a source. Its explanation says by which items the source is measured."""
     name = get_source_name(trust.source)
     if trust.judge:
         name = f"{name} {sanitize(trust.judge)}"

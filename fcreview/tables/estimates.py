@@ -331,7 +331,9 @@ def _make_own_whisker(row: AccuracyFigures) -> Whisker | None:
     estimate = row.own_estimate
     if estimate is None or estimate.estimated is None or estimate.unit not in FULL_SCALES:
         return None
-    low, high = estimate.low, estimate.high
+    low = estimate.low
+    high = estimate.high
+    # With many undecided items, their bounds are shown in place of the interval.
     if estimate.is_bounds_headline and estimate.bounds is not None:
         low, high = estimate.bounds
     if low is None or high is None:

@@ -380,6 +380,7 @@ def build_metadata_condition(term: FilterTerm) -> SqlCondition:
     """
 
     def compare_metadata(value: FilterValue) -> SqlCondition:
+        """Return the condition for a value `NAME=TEXT`, or for a text to find in all metadata."""
         if len(value.text) > MAX_SEARCH_LENGTH:
             raise InvalidValueError(
                 f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value
@@ -408,6 +409,7 @@ def build_judgement_condition(term: FilterTerm) -> SqlCondition:
     """
 
     def compare_judgement(value: FilterValue) -> SqlCondition:
+        """Return the condition for `pass`, `fail`, `any` or `none`, with `NAME=` of only one judge."""
         name, equals, word = value.text.rpartition("=")
         params: list[object] = []
         condition = "true"

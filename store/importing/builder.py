@@ -448,10 +448,12 @@ class StoreBuilder:
         self._execute("CREATE INDEX question_index ON questions (hash)")
         self._execute("CHECKPOINT store")
         finished_file = self._write_compact_copy() or self._path
+        # DuckDB cannot detach the default database.
         self._execute("USE memory")
         self._execute("DETACH store")
 
         new_store = finished_file
+        # A file in a folder elsewhere is copied first, because a rename works on one disk only.
         if self._own_folder is not None:
             new_store = shutil.copyfile(finished_file, self._folder / finished_file.name)
         self._workspace.files.remove(self._workspace.store_log)

@@ -491,6 +491,9 @@ class _Import:
         self._index = index
 
     def run(self) -> ImportSummary:
+        """Import the runs that have changed, and return what was done. Without changes, the store
+        stays.
+        """
         planner = self._plan_import()
         plan = self._plan
         if self._has_changes():

@@ -46,6 +46,7 @@ class SourceFile:
 
 
 def iter_source_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
+    """Yield the kind and the path of each file of a run. A file of one kind is yielded once."""
     paths_by_kind = {
         "result": plan.results,
         "score": plan.scores,
@@ -68,6 +69,7 @@ def stat_sources(plan: RunPlan, to_stored_path: Callable[[Path], str]) -> list[S
 
 
 def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
+    """Return the state of a file. The size -1 says that it cannot be read as a file."""
     try:
         status = path.stat()
     except OSError:

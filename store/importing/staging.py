@@ -376,6 +376,7 @@ def list_item_flags(item: Item) -> list[ItemFlag]:
 def _stage_run_record(
     staged: StagedRun, record: ImportIssue | RunFact | MissingItem | PartSummary
 ) -> None:
+    """Keep a record that is about the run as a whole, not about an item."""
     match record:
         case ImportIssue():
             staged.issues.append(_redact_issue(record, None, None))
@@ -407,6 +408,7 @@ def redact_json(value: dict[str, Any]) -> Any:
 
 
 def _redact_issue(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
+    """Return the fields of an issue, without keys that a file contains by mistake."""
     what = redact_api_keys_in_text(issue.what)
     raw = issue.raw and redact_api_keys_in_text(issue.raw)
     item = issue.item or item_id

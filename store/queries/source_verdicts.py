@@ -58,6 +58,7 @@ class SourceRow:
         return verdicts
 
     def _list_judge_verdicts(self) -> Iterator[tuple[str, bool]]:
+        """Yield the name and the verdict of each judge."""
         n_listed = 0
         for name, text in self.listed or ():
             verdict = parse_json(text)
@@ -86,8 +87,13 @@ def collect_source_verdicts(rows: Iterable[SourceRow]) -> list[SourceVerdicts]:
     for verdicts in verdicts_by_item:
         counts.update(name for name, verdict in verdicts.items() if verdict is not None)
 
-    names = [name for name in (OFFICIAL, RECOMPUTED) if counts.pop(name, 0)]
-    names += sorted(name for name, _ in counts.most_common(MAX_JUDGES))
+    fixed_names = [name for name in (OFFICIAL, RECOMPUTED) if counts[name]]
+    # Of many judges, those with the most verdicts are returned.
+    judge_counts = Counter(
+        {name: count for name, count in counts.items() if name not in fixed_names}
+    )
+    judge_names = [name for name, _ in judge_counts.most_common(MAX_JUDGES)]
+    names = fixed_names + sorted(judge_names)
     sources = []
     for name in names:
         verdicts_of_source = [verdicts.get(name) for verdicts in verdicts_by_item]

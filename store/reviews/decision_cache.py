@@ -142,13 +142,14 @@ def describe_cache_state(workspace: Workspace) -> str:
 
 
 def _is_written_by_user(workspace: Workspace, cache_content: bytes) -> bool:
-    stated, key = (
-        workspace.files.read(workspace.decision_cache_code, CODE_BYTES),
-        load_authentication_key(),
-    )
-    return key is not None and hmac.compare_digest(
-        stated, _compute_authentication_code(key, cache_content)
-    )
+    """Whether the cache has the code that only this user can compute, with their secret key.
+    A cache of another user could contain wrong decisions.
+    """
+    stated_code = workspace.files.read(workspace.decision_cache_code, CODE_BYTES)
+    key = load_authentication_key()
+    if key is None:
+        return False
+    return hmac.compare_digest(stated_code, _compute_authentication_code(key, cache_content))
 
 
 def _compute_authentication_code(key: bytes, cache_content: bytes) -> bytes:

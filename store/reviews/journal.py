@@ -132,7 +132,8 @@ class Journal:
 
         `names`: the journals of the workspace, if the caller has listed them.
         """
-        self.workspace, self._files = workspace, workspace.files
+        self.workspace = workspace
+        self._files = workspace.files
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         self._place_scanner = _PlaceScanner(self.annotator)
@@ -155,6 +156,9 @@ class Journal:
         sealed: list[tuple[Event, bytes]] = []
 
         def serialize_events(end: _JournalEnd) -> list[bytes]:
+            """Return the lines of the events, each chained to the one before by its hash, and keep
+            both in `sealed`.
+            """
             previous = end.last_hash
             place = end.find_latest_place()
             for event in events:
@@ -296,8 +300,11 @@ class Journal:
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
-        file, files = torn_line_path(self.path, fragment), self._files
+
+        files = self._files
+        file = torn_line_path(self.path, fragment)
         files.make_folder(file.parent)
+        # An earlier writer may have copied the line already.
         with contextlib.suppress(OSError):
             if files.read(file, MAX_JOURNAL_BYTES) == fragment:
                 return
@@ -356,7 +363,9 @@ class _PlaceScanner:
         """
         try:
             content = orjson.loads(strip_byte_order_mark(line))
-            annotator, time, place = content["annotator"], content["time"], content.get("place")
+            annotator = content["annotator"]
+            time = content["time"]
+            place = content.get("place")
         except (ValueError, LookupError, TypeError, AttributeError):
             return
         is_valid = isinstance(time, str) and (place is None or is_string_list(place))

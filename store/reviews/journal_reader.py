@@ -125,6 +125,7 @@ class JournalReader:
         self._forget_lines()
 
     def _forget_lines(self) -> None:
+        """Begin as if no line had been read."""
         self._files.clear()
         # The order of the lines of each annotator.
         self._orders: dict[str, LineOrder] = {}
@@ -555,7 +556,8 @@ class _JournalFile:
         """Return the events by the annotator whose journal this is. Events by others, given with
         their line numbers, are only noted.
         """
-        own, owner = [], journal_owner(self.path)
+        own = []
+        owner = journal_owner(self.path)
         for number, event in events:
             if event.annotator == owner:
                 own.append(event)

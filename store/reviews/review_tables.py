@@ -165,9 +165,11 @@ class ReviewTables:
         self._write_decisions(keys)
 
     def _create_tables(self) -> None:
+        """Create empty tables, and forget the events that were read."""
         self.items = ItemIndex(self._connection)
         self._events = EventIndex(self.items)
-        self._unread, self._events_without_rows = {}, []
+        self._unread = {}
+        self._events_without_rows = []
         for statement in (*review_sql.REVIEW_TABLES, review_sql.HUMAN_VIEW):
             self._connection.execute(statement)
 
@@ -175,7 +177,8 @@ class ReviewTables:
         """Read the events whose decisions come from the cache, if they have not been read."""
         if not self._unread:
             return
-        unread, self._unread = self._unread, {}
+        unread = self._unread
+        self._unread = {}
         with pause_garbage_collection():
             events = self._reader.read_verified_events(unread)
             # A journal has changed since the cache was loaded.

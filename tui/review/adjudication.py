@@ -251,7 +251,10 @@ class Adjudicator:
         self.detail: ItemDetail | None = None
         self.is_loaded = False
         """Whether the cases and the item of the first case have been read from the store."""
-        self._session, self._view, self._screen, self._key = session, view, screen, key
+        self._session = session
+        self._view = view
+        self._screen = screen
+        self._key = key
 
     def load_cases(self) -> None:
         self._session.actions.add(self._load_cases, self._screen, slow_message=SEARCHING)

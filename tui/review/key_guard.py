@@ -81,8 +81,11 @@ class KeyGuard:
         if is_from_list:
             self._previous = None
         elif drawn_at < inf:
-            self._previous, self._previous_drawn_at = self.drawn, drawn_at
-        self._find_flush_time, self._from_list = _never, is_from_list
+            # The item that is on screen until now
+            self._previous = self.drawn
+            self._previous_drawn_at = drawn_at
+        self._find_flush_time = _never
+        self._from_list = is_from_list
 
     def record_frame(self, find_flush_time: Callable[[], float]) -> None:
         """Record that a frame with the current item was sent to the terminal.

@@ -111,7 +111,9 @@ class ItemPrefetcher:
 
         `previous`: the item displayed until now.
         """
-        view, displayed = self.view, await self._read_prefetched(item)
+        # The view may change while the item is read.
+        view = self.view
+        displayed = await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.read(
                 lambda store: self._read_displayed_item(store, view, item, previous)
@@ -214,7 +216,8 @@ class ItemPrefetcher:
 
     def discard_prefetched(self) -> None:
         """Drop the prefetched items, because they may be out of date."""
-        self._prefetched, self._neighbours = {}, None
+        self._prefetched = {}
+        self._neighbours = None
 
     def forget_old_store(self) -> None:
         """Drop all item numbers and the results of running queries, after a switch to another
@@ -285,10 +288,8 @@ class ItemPrefetcher:
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:
     """Find the items that the user is likely to go to from here."""
-    next_unreviewed, neighbour = (
-        navigator.find_next_unreviewed(store),
-        navigator.find_neighbour_item(store, direction),
-    )
+    next_unreviewed = navigator.find_next_unreviewed(store)
+    neighbour = navigator.find_neighbour_item(store, direction)
     return Neighbours(
         navigator.item, next_unreviewed=next_unreviewed, step=direction, neighbour=neighbour
     )

@@ -557,7 +557,8 @@ class OverrideReasons:
         self.override: Override | None = None
         self.is_answered = False
         """Whether `override` has a reason. The screen then does not ask for one."""
-        self._reasons, self._key = reasons, key
+        self._reasons = reasons
+        self._key = key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
         """Remember whether a review contradicts an automatic verdict, so that its reason can be

@@ -479,7 +479,8 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def action_show_answers(self) -> None:
         """Show the full answers of all annotators to the displayed case."""
-        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(
                 f"{case_name(case, detail)} · answers", format_all_answers(case, detail)
@@ -487,7 +488,8 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def action_show_records(self) -> None:
         """Show the records of the item as they are in the files of the run."""
-        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(
                 f"{detail.row.id} · records",

@@ -179,6 +179,9 @@ def _request_switch(
     screen = app.screen
 
     async def check_and_switch() -> None:
+        """Switch to the annotator, after a question if the name is new. An invalid name gives a
+        message.
+        """
         try:
             annotator = await session.normalize_annotator(switch.annotator)
         except FcreviewError as error:

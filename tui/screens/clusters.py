@@ -213,7 +213,9 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def __init__(self, session: Session, path: tuple[str, ...], review: BulkReview) -> None:
         """Create the screen. `path`: names for the top line."""
         super().__init__()
-        self._session, self._path, self._review = session, path, review
+        self._session = session
+        self._path = path
+        self._review = review
         self._is_recording = False
 
     def compose(self) -> ComposeResult:

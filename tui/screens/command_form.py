@@ -96,6 +96,7 @@ class FormInput(SafeInput):
             return False
         index = find_choice_index(self._choices, self.value)
         if index is None:
+            # The user has typed the beginning of a choice.
             self.value = _complete_choice(self._choices, self.value)
         else:
             self.value = self._choices[(index + by) % len(self._choices)]
@@ -552,6 +553,7 @@ def open_command_form(
             app.push_screen(PagerScreen(form.label, text, folder=session.workspace_folder))
 
     async def open_form() -> None:
+        """Open the form of a command when its fields are read."""
         fields = await _read_form_fields(session, commands, form, values)
         has_left_screen = app.screen is not screen
         if has_left_screen:

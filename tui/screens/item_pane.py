@@ -132,8 +132,11 @@ class ItemPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
         yield ItemBody(self.text)
-        summary, question = LineBlock(id="item-summary"), LineBar(id="item-why")
-        summary.display = question.display = False
+        # These two are shown only while they have a text.
+        summary = LineBlock(id="item-summary")
+        summary.display = False
+        question = LineBar(id="item-why")
+        question.display = False
         yield summary
         yield question
         yield LineBar(id="item-status")
@@ -161,7 +164,9 @@ class ItemPane(Vertical):
 
         Until then, no review is recorded.
         """
-        self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
+        self._opened = requested_item.item
+        self.is_awaiting_list = False
+        self._from_list = True
         self.item_reviewer.request_item(requested_item)
 
     def mark_as_focused(self, is_focused: bool) -> None:
@@ -173,8 +178,10 @@ class ItemPane(Vertical):
 
     def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of a closed pane with its cursor and folds."""
-        self._opened, self.is_awaiting_list = other._opened, False
-        self._is_target_at_cursor, self._message = other._is_target_at_cursor, other._message
+        self._opened = other._opened
+        self.is_awaiting_list = False
+        self._is_target_at_cursor = other._is_target_at_cursor
+        self._message = other._message
         self.item_reviewer.copy_state_from(other.item_reviewer)
         self.text.copy_state_from(other.text)
         self.refresh_bindings()

@@ -111,7 +111,8 @@ class PaletteContext:
 
         The run on screen is preferred.
         """
-        scope, run = self.state.scope, self.state.run
+        scope = self.state.scope
+        run = self.state.run
         if self._item_pane is not None:
             run = self._item_pane.item_reviewer.displayed.detail.row.run
         self.items = await self.session.read(

@@ -315,7 +315,9 @@ class AskScreen(BottomDialog[str | None]):
     def __init__(self, prompt: str, value: str = "", *, hint: str = "") -> None:
         """Create the prompt. `hint`: text that the empty line shows."""
         super().__init__()
-        self._prompt, self._value, self._hint = prompt, value, hint
+        self._prompt = prompt
+        self._value = value
+        self._hint = hint
 
     def compose(self) -> ComposeResult:
         with Horizontal():

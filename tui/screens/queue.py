@@ -234,11 +234,14 @@ class QueueScreen(GuardedScreen[None]):
         """
         keys = find_action_key_names(self.app)
         if self.state.is_narrowed:
-            action_id, effect = "queue.clear", "to show all items"
+            action_id = "queue.clear"
+            effect = "to show all items"
         elif self._levels.above:
-            action_id, effect = "queue.back", "to leave it"
+            action_id = "queue.back"
+            effect = "to leave it"
         else:
-            action_id, effect = "queue.order", "to choose another queue"
+            action_id = "queue.order"
+            effect = "to choose another queue"
         return f"{keys[action_id]} {effect}" if action_id in keys else ""
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:

@@ -180,13 +180,12 @@ class QueueMenus:
         """
         from fcreview.tui.screens.clusters import ClustersScreen
 
-        session, lists = self._session, self._levels.lists
         runs = self.selected_runs or ()
         run_name = format_run_name(runs[0]) if len(runs) == 1 else ""
         return ClustersScreen(
-            session,
+            self._session,
             make_scope_of_list(self._state),
-            lists.clusters,
+            self._levels.lists.clusters,
             clear_filter=self._show_all_items,
             run_name=run_name,
         )
@@ -686,11 +685,13 @@ class QueuePane(Vertical):
     @work(group="rows")
     async def reload_row(self, item_number: int) -> None:
         """Load the row of an item again, because the item was reviewed."""
-        version, index = self.list.version, self.list.find_loaded_index(item_number)
-        if (
-            index is not None
-            and (row := await self._loader.load_row(self._state.view, index)) is not None
-        ):
+        version = self.list.version
+        index = self.list.find_loaded_index(item_number)
+        if index is None:
+            return
+        row = await self._loader.load_row(self._state.view, index)
+        if row is not None:
+            # The list ignores the row if its version has changed in the meantime.
             self.list.replace_row(index, version, row)
 
     def reload_rows(self) -> None:

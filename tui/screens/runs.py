@@ -78,8 +78,11 @@ class RunListState:
     unfolded: set[str] = field(default_factory=set)
 
     def select_next_order(self, *, blind: bool) -> None:
+        """Sort by the next of the orders, which follow each other in a circle."""
         names = available_run_orders(blind=blind)
-        self.order, self.is_reversed = names[(names.index(self.order) + 1) % len(names)], False
+        next_index = (names.index(self.order) + 1) % len(names)
+        self.order = names[next_index]
+        self.is_reversed = False
 
     def select_next_grouping(self) -> None:
         """Switch to the next grouping and fold all groups."""

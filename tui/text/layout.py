@@ -43,7 +43,8 @@ class DocumentLayout:
 
     def __init__(self, source: DocumentSource, cells: int = 80, height: int = 24) -> None:
         self.source = source
-        self.cells, self.height = cells, height
+        self.cells = cells
+        self.height = height
         self.top = DOCUMENT_START
         """Position of the row at the top of the window."""
         self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
@@ -51,8 +52,10 @@ class DocumentLayout:
     def resize(self, cells: int, height: int) -> None:
         """Change the size of the window. The top row stays at the top if possible."""
         if cells != self.cells:
+            # The kept lines were laid out for the old width.
             self._lines.clear()
-        self.cells, self.height = cells, height
+        self.cells = cells
+        self.height = height
         self.top = self.clamp_top(self.top)
 
     def block_lines(self, index: int) -> Sequence[Line]:

@@ -360,8 +360,10 @@ class ItemText(DocumentView):
         """Fold or unfold the block at the cursor. A block that cannot be unfolded here opens in the
         pager.
         """
-        block, top = self.required_cursor.block, self._row_at_top()
-        if self.required_cursor.toggle_fold():
+        block = self.required_cursor.block
+        top = self._row_at_top()
+        has_folded_or_unfolded = self.required_cursor.toggle_fold()
+        if has_folded_or_unfolded:
             self._show_blocks(top, NO_MESSAGE)
         elif block.full_text is not None:
             self.post_message(self.Opened(block.title, block.full_text()))

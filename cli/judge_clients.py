@@ -145,6 +145,7 @@ def _parse_url(url: str) -> SplitResult:
 
 
 def _read_key(variable: str | None) -> str:
+    """Return the key from an environment variable. Raises UsageError if it is not a usable key."""
     if variable is None:
         return ""
     key = os.environ.get(variable, "").strip()
@@ -168,6 +169,7 @@ class EndpointClient(JudgeClient):
         """
 
     def ask(self, request: JudgeRequest[Any]) -> JudgeReply:
+        """Ask the endpoint by a chat completion with one message, the prompt."""
         body = {
             "model": self._endpoint.model,
             "messages": [{"role": "user", "content": request.prompt}],
@@ -216,6 +218,9 @@ class EndpointClient(JudgeClient):
         return http.client.HTTPConnection(host, url.port, timeout=self._timeout)
 
     def _exchange(self, connection: http.client.HTTPConnection, body: bytes) -> bytes:
+        """Send a request and return the body of the response. Raises an error for any status but
+        200.
+        """
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
@@ -298,6 +303,7 @@ def parse_retry_after(value: str | None) -> float | None:
     if value is None:
         return None
     if value.strip().isdecimal():
+        # Nine digits are longer than any sensible pause.
         return float(value[:9])
     try:
         moment = parsedate_to_datetime(value)
@@ -339,6 +345,9 @@ class CommandClient(JudgeClient):
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, request: JudgeRequest[Any]) -> JudgeReply:
+        """Ask the command. After a failure it is ended, because a late reply would look like the
+        next one.
+        """
         content = {"id": request.id, "prompt": request.prompt, "item": request.item}
         line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
         try:
@@ -353,6 +362,7 @@ class CommandClient(JudgeClient):
             _kill_group(self._process)
 
     def close(self) -> None:
+        """End the command with its whole process group, and close its streams."""
         process = self._process
         self._process = None
         if process is None:
@@ -365,6 +375,9 @@ class CommandClient(JudgeClient):
                     stream.close()
 
     def _exchange(self, line: bytes) -> bytes:
+        """Send a line to the command, which is started if necessary, and return the line it
+        replies.
+        """
         process = self._process or self._start()
         self._process = process
         if process.stdin is None or process.stdout is None:
@@ -398,7 +411,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _write_before(descriptor: int, data: bytes, deadline: float) -> None:
-    """Write data to the command. Raises JudgeFailure at the deadline, or if the command has ended."""
+    """Write data to the command. Raises JudgeFailure at the deadline or if the command ends."""
     n_written = 0
     while n_written < len(data):
         _wait_until_ready(deadline, write=descriptor)
@@ -427,6 +440,7 @@ def _read_line_before(descriptor: int, deadline: float) -> bytes:
 def _wait_until_ready(
     deadline: float, *, read: int | None = None, write: int | None = None
 ) -> None:
+    """Wait until a file descriptor can be read or written. Raises JudgeFailure if it is late."""
     remaining = deadline - time.monotonic()
     reads = [] if read is None else [read]
     writes = [] if write is None else [write]

@@ -93,6 +93,7 @@ class JudgeRunner(Generic[T]):
     _clients: list[JudgeClient] = field(default_factory=list)
 
     def __enter__(self) -> JudgeRunner[T]:
+        """Start the threads that answer requests, each with a client of its own."""
         limiter = RateLimiter(self.rate, self._stop)
         for _ in range(self.concurrency):
             client = self.make_client()

@@ -89,6 +89,7 @@ def remove_repeat_number(name: str) -> str:
 
 
 def _make_title(group: RunGroup, benchmark: _Benchmark) -> GroupTitle:
+    """Return the name of a group with the names and numbers of its runs."""
     rows = [benchmark.sources[index].row for index in group.runs]
     return GroupTitle(
         group.name,

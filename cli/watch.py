@@ -111,6 +111,7 @@ class FileWatcher:
             options = replace(options, score=None)
         options_json = orjson.dumps(options, default=os.path.abspath).decode()
 
+        # Whatever goes wrong from here on, the next call tries again.
         self._import_failed = True
         answer = self._run_import_process(options_json)
         if "error" in answer:

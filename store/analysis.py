@@ -325,6 +325,9 @@ class UnblindedAnalysis:
     def _iter_reviewed_items(
         self, view: View, *, with_bulk: bool = False
     ) -> Iterator[ReviewedItem]:
+        """Yield the items of the view that somebody has reviewed. `with_bulk`: also by a bulk
+        review.
+        """
         selected = set(
             view_items.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True)
         )

@@ -233,6 +233,7 @@ def _load_sample(
 def _find_extended_sample(
     extension: QueueFile, samples: Sequence[QueueSample]
 ) -> QueueSample | None:
+    """Return the sample to which a queue adds items, or None."""
     for sample in samples:
         if extension.design.extends in sample.queue_names:
             return sample
@@ -591,6 +592,9 @@ class CalibrationCell:
 def build_cell_filter(
     connection: Connection, base_filter: str, cell: CalibrationCell
 ) -> str | None:
+    """Return a filter that selects the items of a cell, by properties or by ids. None for too many
+    ids.
+    """
     if _has_filter_terms(cell):
         return add_terms(base_filter, *_list_filter_terms(connection, cell))
     if len(cell.items) > MAX_IDS_IN_FILTER:
@@ -849,6 +853,7 @@ def fetch_joint_samples(
 def _build_run_sample(
     run: RunSampleStatus, joint_samples: Sequence[QueueSample]
 ) -> dict[int, JointSampleItem]:
+    """Return the state of each item of a run in the joint samples, by item number."""
     items = {}
     for number, content_key, status in zip(
         run.item_numbers, run.content_keys, run.items, strict=True

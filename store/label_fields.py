@@ -335,6 +335,7 @@ ALL_LABELS = LabelSelection()
 
 
 def _json_object_sql(fields: dict[str, LabelField]) -> str:
+    """Return SQL for the text of a JSON object with the fields that have a column."""
     columns = [
         f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
         for name, field in fields.items()
@@ -408,6 +409,9 @@ class _ChunkReader:
         """Opinions on the item `_opinions_item`, by (target, criterion)."""
 
     def fetch_label_rows(self) -> list[tuple[Any, ...]]:
+        """Fetch the labels of the chosen items: each row has the item and a JSON object of the
+        label.
+        """
         return self._fetch(
             f"SELECT item, {_json_object_sql(LABEL_FIELDS)} FROM"
             f" ({labels_sql(self._reviews.policy, self._where)})"

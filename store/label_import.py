@@ -482,6 +482,7 @@ class _ItemFinder:
         """Return the items that have these fields in their keys. Raises ValueError without one."""
         matching = []
         for item in self._by_id.get(key_fields["id"], []):
+            # A review may state only some fields of the key.
             if key_fields.items() <= item.key._asdict().items():
                 matching.append(item)
         if not matching:
@@ -513,10 +514,9 @@ class _StoredItem:
 
         A missing hash counts as equal.
         """
-        return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in (
-            "",
-            self.golden_hash,
-        )
+        has_prediction_hash = review.prediction_hash in ("", self.prediction_hash)
+        has_golden_hash = review.golden_hash in ("", self.golden_hash)
+        return has_prediction_hash and has_golden_hash
 
 
 def raise_if_target_is_missing(

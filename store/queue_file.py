@@ -436,6 +436,9 @@ def _iter_places(queue: QueueFile, items: Sequence[int | None]) -> Iterator[_Pla
 
 
 def _choose_item_number(sampled: QueueItem, index: ItemIndex) -> int | None:
+    """Return the item of the workspace that was sampled: one with equal answers, if there is any,
+    because several runs can have the same key.
+    """
     candidates = index.find_loaded_items(sampled.key)
     for candidate in candidates:
         hashes = (candidate.prediction_hash, candidate.golden_hash)

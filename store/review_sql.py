@@ -198,6 +198,7 @@ def insert_events(connection: Connection, rows: Sequence[EventRow]) -> None:
 def insert_retracted_events(
     connection: Connection, event_ids_and_annotators: Sequence[tuple[str, str]]
 ) -> None:
+    """Insert the events that were retracted. An event id is unique only for one annotator."""
     if event_ids_and_annotators:
         values = "unnest($1::VARCHAR[]), unnest($2::VARCHAR[])"
         columns = [list(column) for column in zip(*event_ids_and_annotators, strict=True)]

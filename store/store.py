@@ -736,6 +736,7 @@ class Store:
         return details
 
     def _make_damage_error(self, row: QueueRow) -> StoreError:
+        """Return the error for a store that lacks the item of a row. It names the damaged file."""
         file = str(self.workspace.store)
         if self.workspace.lake:
             file = f"{self.workspace.lake}/benchmark=*/run={row.run}/items.parquet"

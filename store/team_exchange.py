@@ -361,6 +361,9 @@ class _LineFile:
         self._state = (0, 0)
 
     def read_line_digests(self) -> set[bytes]:
+        """Return the digests of all lines of the journal. Only lines that are new since the last
+        call are read.
+        """
         try:
             with self._files.open_file(self._path) as file:
                 self._update_digests(file.fileno())

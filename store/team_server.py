@@ -277,6 +277,9 @@ class AnswerRow:
         return value
 
     def get_place(self, position: int) -> Place | None:
+        """Return the place of a line in an answer of the server. Raises AnswerError if it is
+        malformed.
+        """
         value = self._values[position]
         if value is None:
             return None
@@ -529,6 +532,7 @@ def _shut_down_socket(connection: Connection[Any]) -> None:
 
 
 def make_version_error(version: int) -> TeamError:
+    """Return the error for a server with another schema version, which says who must update what."""
     advice = "The administrator of the server must run fcreview team create again"
     if version > SCHEMA_VERSION:
         advice = "Update fcreview"

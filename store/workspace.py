@@ -225,6 +225,7 @@ class Workspace:
 
 
 def make_write_error(folder: Path, error: OSError) -> WorkspaceError:
+    """Return the error for a workspace that cannot be written."""
     if isinstance(error, UnsafeFileError):
         return WorkspaceError(f"{error.filename}: {error.strerror}")
     reason = error.strerror or error
@@ -321,6 +322,7 @@ def _resolve(path: Path) -> Path:
 
 
 def _is_utf8_path(path: Path) -> bool:
+    """Whether a path is UTF-8, as DuckDB requires."""
     try:
         os.fspath(_resolve(path)).encode()
     except (

@@ -288,6 +288,7 @@ class FcreviewApp(App[int]):
             self._live_reload.start()
 
     def _open_adjudication(self) -> None:
+        """Open the disagreements as the only screen. Leaving it ends the app."""
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(
@@ -574,6 +575,7 @@ class FcreviewApp(App[int]):
         return replace(position, cursor=cursor, is_item_open=True)
 
     def on_unmount(self) -> None:
+        """Release what outlives the screen: signal handlers, the file watcher and the session."""
         if self._signal_shutdown is not None:
             self._signal_shutdown.detach()
         if self._signal_wakeup is not None:

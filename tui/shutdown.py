@@ -145,6 +145,8 @@ class SignalShutdown:
             self._loop.call_soon_threadsafe(self._quit_app, exit_code)
 
     def _end_process_after_timeout(self, exit_code: int) -> None:
+        """End the process if the app does not end by itself in time."""
+
         def end_process() -> None:
             time.sleep(SHUTDOWN_TIMEOUT)
             _restore_terminal(self._terminal_attributes)

@@ -195,6 +195,7 @@ def _raise_if_format_writes_whole_runs(format_name: str) -> None:
 
 
 def _check_queue_selects_items(queue: str | None) -> None:
+    """Raise UsageError for a built-in queue that orders all items, because it selects none."""
     from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:

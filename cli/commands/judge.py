@@ -508,6 +508,7 @@ def _load_template(workspace: Workspace) -> PromptTemplate:
 
 
 def _write_default_prompt(workspace: Workspace) -> None:
+    """Write the default prompt to the workspace, for the user to edit. Never overwrites a file."""
     path = workspace.root / PROMPT_FILE
     try:
         workspace.files.write(path, DEFAULT_TEMPLATE.encode(), overwrite=False)
@@ -517,6 +518,7 @@ def _write_default_prompt(workspace: Workspace) -> None:
 
 
 def _print_first_prompt(plan: _JudgePlan, *, as_json: bool) -> None:
+    """Print the plan and the prompt of the first item, without sending anything."""
     _describe_plan(plan)
     for request in plan.iter_requests(plan.pending[:1]):
         if as_json:
@@ -613,6 +615,7 @@ class _Totals:
         self.cost = prices.compute_cost(self.tokens_in, self.tokens_out)
 
     def describe(self) -> str:
+        """Describe the totals on one line: `20 verdicts · 1 failed`."""
         parts = [format_count(self.verdicts, "verdict")]
         if self.failed:
             parts.append(f"{self.failed:,} failed")

@@ -87,6 +87,7 @@ class AnswerDifference:
 
 
 def _format_arguments(arguments: Any) -> str:
+    """Format the arguments of a call for one line: the first ones, with shortened values."""
     if not isinstance(arguments, dict):
         return "…"
     text = ", ".join(

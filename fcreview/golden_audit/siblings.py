@@ -284,6 +284,9 @@ class _Groups:
         self._group_of_item = {question.item: [question] for question in questions}
 
     def join(self, first: SiblingQuestion, second: SiblingQuestion) -> None:
+        """Join the groups of two questions. Each question of the second group then refers to the
+        first.
+        """
         group = self._group_of_item[first.item]
         other_group = self._group_of_item[second.item]
         if group is other_group:
@@ -345,6 +348,7 @@ def format_golden_call(call: Call) -> str:
 
 
 def _format_golden_value(value: object) -> str:
+    """Format a golden value as JSON. Several accepted values are joined by `or`."""
     if not isinstance(value, AcceptedValues):
         return to_json_text(value)
     texts = sorted(map(to_json_text, value.any_of))

@@ -139,6 +139,7 @@ def format_examples(labelled: Sequence[LabelledItem]) -> str:
 
 
 def _format_example(number: int, example: LabelledItem) -> str:
+    """Format a labelled item as an example: its texts, then the right reply."""
     values = _list_values(example.item, criterion="")
     mark = _make_mark(list(values.values()))
     lines = [f"Example {number}"]
@@ -215,6 +216,7 @@ def _format_conversation(item: Item) -> str:
 
 
 def _list_message_entries(messages: Sequence[Message]) -> Iterator[_Entry]:
+    """Yield the messages that a judge may read. Logs and states of the environment are left out."""
     for message in messages:
         if message.role in ("log", "state"):
             continue
@@ -246,6 +248,7 @@ def _format_golden(item: Item) -> str:
 
 
 def _format_calls(calls: Sequence[Call]) -> str:
+    """Format calls as lines, with their turns if there are several."""
     has_turns = any(call.turn for call in calls)
     lines = []
     for call in calls:

@@ -190,6 +190,7 @@ def _read_record(content: dict[str, Any]) -> JudgeRecord:
 
 
 def _setup_to_json(setup: JudgeSetup) -> dict[str, Any]:
+    """Return the fields of a setup as they are written to the file."""
     content = {each.name: getattr(setup, each.name) for each in fields(setup)}
     examples = []
     for example in setup.examples:
@@ -199,6 +200,7 @@ def _setup_to_json(setup: JudgeSetup) -> dict[str, Any]:
 
 
 def _read_setup(content: Mapping[str, Any]) -> JudgeSetup:
+    """Read the setup of a judge from its JSON fields. Raises RecordError for wrong ones."""
     values = _select_fields(JudgeSetup, content)
     examples = []
     for example in content.get("examples", []):
@@ -222,6 +224,7 @@ def _select_fields(record_class: type[Any], content: Mapping[str, Any]) -> dict[
 
 
 def _flatten_content(record: dict[str, Any], content: ItemContent) -> dict[str, Any]:
+    """Return the fields of a record with the key and hashes of its answer in place of an object."""
     record.pop("content", None)
     return record | {
         "key": content.key._asdict(),
@@ -231,6 +234,7 @@ def _flatten_content(record: dict[str, Any], content: ItemContent) -> dict[str, 
 
 
 def _read_content(record: Mapping[str, Any]) -> ItemContent:
+    """Read which answer a record is about. Raises RecordError if it is not text."""
     key = ItemKey(**record["key"])
     content = ItemContent(
         key, prediction_hash=record["prediction_hash"], golden_hash=record["golden_hash"]

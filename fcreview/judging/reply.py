@@ -211,6 +211,7 @@ def _list_fragments(text: str) -> list[str]:
 
 
 def _parse_object(content: str | bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a reply, or None if it is something else."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     try:
         value = orjson.loads(text.encode("utf-8", "replace"))

@@ -423,6 +423,7 @@ class _HungarianMethod:
             path.offer(column, distance)
 
     def _change_prices(self, added_row: int, path: _ShortestPath) -> None:
+        """Change the prices after a row was added, so that the assignment stays a cheapest one."""
         self._row_prices[added_row] += path.length
         for column in path.reached[:-1]:
             owner = self._owners[column]

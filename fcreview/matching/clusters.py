@@ -265,6 +265,7 @@ def group_by_shared_name(
 def _group_by_name(
     clusters: Iterable[Cluster], grouping: Grouping
 ) -> dict[str | None, list[Cluster]]:
+    """Group clusters by their name in a grouping, such as the function. None: without a name."""
     by_name: dict[str | None, list[Cluster]] = {}
     for cluster in clusters:
         by_name.setdefault(cluster.names_by_grouping[grouping], []).append(cluster)

@@ -387,6 +387,7 @@ class ObjectDescriptions:
                 self._add_objects(value)
 
     def _add_objects(self, value: Any) -> None:
+        """Add all objects in a JSON value, also those inside other objects and lists."""
         if isinstance(value, list):
             for element in value:
                 self._add_objects(element)
@@ -440,6 +441,7 @@ def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _read_object_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the texts of the options of an object, such as the colours of a product."""
     options = json_object.get("options")
     return (
         tuple(each for each in options.values() if isinstance(each, str))

@@ -157,6 +157,7 @@ def _are_equal_scalars(expected: Any, value: Any) -> bool:
 
 
 def _are_equal_lists(expected: Sequence[Any], value: Sequence[Any], depth: int) -> bool:
+    """Whether two lists have the same values in the same order. Lists that are too deep differ."""
     if len(expected) != len(value) or depth >= MAX_DEPTH:
         return False
     return all(

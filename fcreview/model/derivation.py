@@ -304,6 +304,7 @@ class SnapshotRules(DerivationRules):
     def find_sources(
         self, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion] = ()
     ) -> list[TargetCriterion]:
+        """Return the sources of the base class, and the criteria of a snapshot."""
         sources = super().find_sources(target_criterion, reviewed)
         if target_criterion == ITEM_VERDICT:
             sources += _SNAPSHOT_CRITERIA
@@ -316,6 +317,7 @@ class SnapshotRules(DerivationRules):
         metadata: Metadata,
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,
     ) -> Any:
+        """Derive the verdict of a snapshot with an expected call from its own criteria."""
         expects_call = DECLINE_KEY not in metadata
         if target_criterion == ITEM_VERDICT and expects_call:
             return _derive_snapshot_verdict(verdicts, metadata, automatic)
@@ -400,6 +402,7 @@ class ArgumentScoreRules(DerivationRules):
     def find_sources(
         self, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion] = ()
     ) -> list[TargetCriterion]:
+        """Return the reviewed criteria that a score of arguments follows from, too."""
         sources = super().find_sources(target_criterion, reviewed)
         if target_criterion == _ITEM_SOFT_SCORE:
             sources += [source for source in reviewed if _is_on_part(source, "soft_score")]
@@ -414,6 +417,7 @@ class ArgumentScoreRules(DerivationRules):
         metadata: Metadata,
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,
     ) -> Any:
+        """Derive a score of arguments from reviewed ones, and other verdicts like the base class."""
         if target_criterion == _ITEM_SOFT_SCORE:
             return _derive_soft_score(verdicts, metadata, automatic)
         if _is_on_part(target_criterion, "hallucinated"):
@@ -423,6 +427,9 @@ class ArgumentScoreRules(DerivationRules):
     def list_derivable_targets(
         self, overrides: Iterable[TargetCriterion], automatic: Iterable[TargetCriterion]
     ) -> list[TargetCriterion]:
+        """Return the targets of the base class, the score of the item, and those about
+        hallucination.
+        """
         targets = super().list_derivable_targets(overrides, automatic)
         targets.append(_ITEM_SOFT_SCORE)
         targets.extend(each for each in automatic if _is_on_part(each, "hallucinated"))
@@ -480,7 +487,10 @@ def combine_soft_scores(argument_scores: Iterable[float]) -> float:
 def _is_listed_as_hallucinated(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any]
 ) -> bool | None:
-    """A list of names for a CONFETTI item covers the arguments of all its calls."""
+    """Whether an argument is in the list of hallucinated ones. None without a list.
+
+    A list of names for a CONFETTI item covers the arguments of all its calls.
+    """
     target, _ = target_criterion
     address = parse_address(target)
     hallucinated_names = verdicts.get(_HALLUCINATED_ARGUMENTS)
@@ -519,6 +529,7 @@ class ClaimMeanRules(DerivationRules):
         metadata: Metadata,
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,  # noqa: ARG002 - see the base class
     ) -> Any:
+        """Derive the score of an item from the scores of its claims."""
         return _derive_from_claims(target_criterion, verdicts, metadata)
 
     def _list_targets(self) -> Iterable[TargetCriterion]:
@@ -529,6 +540,7 @@ class ClaimMeanRules(DerivationRules):
         metadata: Metadata,
         verdicts: Mapping[TargetCriterion, Any],  # noqa: ARG002 - see the base class
     ) -> Metadata:
+        """Return the metadata with unknown scores in place of those of the claims."""
         claim_scores = metadata.get(CLAIM_SCORES_KEY)
         if not isinstance(claim_scores, list):
             return metadata
@@ -593,6 +605,9 @@ class RewardProductRules(DerivationRules):
     def find_sources(
         self, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion] = ()
     ) -> list[TargetCriterion]:
+        """Return what a reward follows from: the verdict on the item and reviewed parts, or vice
+        versa.
+        """
         if target_criterion not in (_REWARD, ITEM_VERDICT):
             return []
         other = ITEM_VERDICT if target_criterion == _REWARD else _REWARD
@@ -605,6 +620,7 @@ class RewardProductRules(DerivationRules):
         metadata: Metadata,
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,  # noqa: ARG002 - see the base class
     ) -> Any:
+        """Derive the reward from its parts, or the verdict on the item from the reward."""
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
 
     def _list_targets(self) -> Iterable[TargetCriterion]:
@@ -613,6 +629,9 @@ class RewardProductRules(DerivationRules):
     def _forget_unreviewed_parts(
         self, metadata: Metadata, verdicts: Mapping[TargetCriterion, Any]
     ) -> Metadata:
+        """Return the metadata with unknown parts of the reward, and with only the checks that
+        reviewers failed.
+        """
         reward_parts = metadata.get(REWARD_PARTS)
         if not isinstance(reward_parts, dict):
             return metadata

@@ -658,6 +658,7 @@ def _derive_verdict_by_annotator(
             context.metadata,
             context.automatic,
         )
+        # The annotator overrides nothing, but has a verdict on something that others override.
         only_confirms = not overriding[name] and not overridden.isdisjoint(own)
         if implied is not None:
             derived[name] = implied

@@ -66,6 +66,7 @@ def _split_exception(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _classify_normalised_texts(texts: tuple[str, ...]) -> IncidentKind:
+    """Return the kind of incident that the texts of an error tell."""
     parts: list[str] = []
     for text in texts:
         parts += _split_exception(text)

@@ -113,6 +113,7 @@ def _check_declared_parameters(schema: Mapping[str, Any]) -> None:
 
 
 def _build_declared_parameters(schema: Mapping[str, Any]) -> DeclaredParameters:
+    """Return the declared parameters of a schema. What has a wrong type counts as missing."""
     properties = schema.get("properties")
     required = schema.get("required")
     return DeclaredParameters(

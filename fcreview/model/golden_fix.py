@@ -52,6 +52,9 @@ class RescoredVerdict:
 
 
 def find_question_key(key: ItemKey) -> QuestionKey:
+    """Return the key of the question of an item. It has no model, because a fix counts for all
+    runs.
+    """
     return QuestionKey(
         key.benchmark,
         generation=key.generation,

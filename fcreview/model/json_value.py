@@ -369,6 +369,7 @@ def split_path(path: str) -> list[str | int]:
 
 
 def _read_path_step(match: re.Match[str]) -> str | int:
+    """Return a step of a path in a JSON value: an index of a list, or a name."""
     index, quoted_name, bare_name = match.groups()
     if index:
         return int(index)

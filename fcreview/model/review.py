@@ -283,6 +283,7 @@ def fold_events(
 
 
 def _start_opinion(event: Event, *, is_stale: bool) -> Opinion:
+    """Return an opinion without values yet, on what the event is about."""
     return Opinion(
         annotator=event.annotator,
         target=event.target,

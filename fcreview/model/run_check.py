@@ -470,6 +470,7 @@ def _describe_rules(run: CheckedRun) -> CheckLine:
 
 
 def _describe_decoder(run: CheckedRun) -> CheckLine:
+    """Report which decoder reads the calls of a run, and why."""
     fact = run.facts.get("decoder")
     if fact is None:
         return CheckLine(

@@ -163,6 +163,7 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
     n_labels = label_counts.sum(1)
     has_pairs = (n_labels > 1).astype(np.float64)
     n_ordered_pairs = n_labels * (n_labels - 1)
+    # A label is paired with all labels of its unit but itself, whose weight is 1.
     weighted_pairs = (label_counts * (label_counts @ weights - 1)).sum(1)
     agreement = has_pairs * weighted_pairs / np.maximum(n_ordered_pairs, 1)
 

@@ -245,6 +245,7 @@ def group_ratings(
 
 
 def _get_group_sort_key(group_key: GroupKey) -> tuple[str, str, int, str]:
+    """Return the sort key of a group: by benchmark, category, and criterion."""
     benchmark, category, criterion = group_key
     # Criteria have the order of `SCALES`. Unknown ones come last.
     scales = list(SCALES)

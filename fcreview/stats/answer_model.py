@@ -349,6 +349,7 @@ def classify_answer(answer: Any, scale: Scale) -> str:
 
 
 def _classify_number(number: float, ends: tuple[float, float]) -> str:
+    """Return where a number stands on its scale: at an end, or in the lower or upper half."""
     low, high = ends
     if number <= low:
         return "least"

@@ -392,6 +392,7 @@ def _compute_share_measure(name: MeasureName, count: int, n: int) -> Calibration
 
 
 def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
+    """Compute the F1 score from the counts of true and false positives and false negatives."""
     import numpy as np
 
     tp, fp, fn, _ = pattern_counts.T
@@ -523,7 +524,7 @@ def list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
-    """Compute the measures of a group: those of pass and fail, or the agreement for other labels."""
+    """Compute the measures of a group: those of pass and fail, or those of other labels."""
     if group.is_binary:
         return _compute_measures_of_binary_group(group)
 

@@ -520,15 +520,20 @@ def _find_trials_per_task(
 
 
 def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None) -> float | None:
-    """Compute the accuracy: over tasks with equal weight, or over all trials. `n_trials`: trials of
-    each task, including missing ones.
+    """Compute the accuracy: the mean of the tasks, or the share of all trials that pass.
+
+    `n_trials`: number of trials that each task should have. Missing trials then count as failed.
     """
     if not tasks:
         return None
     if convention.by_task:
-        return sum(sum(passes) / len(passes) for passes in tasks.values()) / len(tasks)
-    total = n_trials * len(tasks) if n_trials else sum(map(len, tasks.values()))
-    return sum(map(sum, tasks.values())) / total
+        rates = [sum(passes) / len(passes) for passes in tasks.values()]
+        return sum(rates) / len(tasks)
+
+    n_passing = sum(sum(passes) for passes in tasks.values())
+    if n_trials:
+        return n_passing / (n_trials * len(tasks))
+    return n_passing / sum(len(passes) for passes in tasks.values())
 
 
 def _compute_pass_hat_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:

@@ -551,6 +551,8 @@ class _DifferenceModel:
 def _build_strata(questions: Iterable[_Question]) -> list[_Stratum]:
     """Group the questions that a joint sample can draw. Questions that were sampled differently
     are never in the same stratum.
+
+    Settled questions need no review, so they are not drawn.
     """
     strata_by_frame: dict[str, dict[str, _Stratum]] = {}
     for question in questions:

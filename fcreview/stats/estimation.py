@@ -331,6 +331,7 @@ class MetricDependencies:
     def _compute_with_same_answer(
         self, positions: Iterable[int], criterion: str, answer: Any
     ) -> MetricValues:
+        """Compute the metrics as if all these items had the same answer to a criterion."""
         items = list(self._run.reviewed_items)
         for position in positions:
             items[position] = replace_answer(items[position], criterion, answer)
@@ -339,6 +340,7 @@ class MetricDependencies:
     def _group_positions_by_category(
         self, positions: Iterable[int]
     ) -> Iterator[tuple[RunCategory, list[int]]]:
+        """Yield each category of items with the positions of its items."""
         groups: dict[RunCategory, list[int]] = {}
         for position in positions:
             category = self._run.statuses[position].run_category
@@ -697,6 +699,7 @@ def estimate_metrics(
 def _join_plans(
     plan: Sequence[PlannedLabels], plan_with_judges: Sequence[PlannedLabels]
 ) -> list[PlannedLabels]:
+    """Join the plan without and with the verdicts of judges. Both have the same goals."""
     joined = []
     for goal, goal_with_judges in zip(plan, plan_with_judges, strict=True):
         joined.append(replace(goal, with_judges=goal_with_judges.labels))
@@ -1103,6 +1106,9 @@ class _ItemEstimator:
     def _find_sensitivity(
         self, draws: MetricDraws, metric: Metric, estimate: ValueEstimate
     ) -> tuple[float, float] | None:
+        """Return the values that the ends of the interval would have with errors in the labels.
+        None if the metric is no rate.
+        """
         top = _find_value_of_passing_run(draws, metric)
         if top is None:
             return None
@@ -1153,6 +1159,7 @@ def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | No
 def _estimate_from_verdicts(
     draws: MetricDraws, key: MetricKey, model: VarianceModel
 ) -> ValueEstimate:
+    """Return the estimate of a metric from the drawn pass rates of the cells."""
     low, high = draws.compute_interval(key, model.weights)
     estimated = min(max(draws.compute_mean(key, model.weights), low), high)
     return ValueEstimate(

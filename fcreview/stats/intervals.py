@@ -186,6 +186,7 @@ class _Extremes:
         kinds: set[DisagreementKind],
         compute_metrics: MetricsFunction,
     ) -> _Extremes:
+        """Compute the metrics as if all disagreements were resolved as pass, and as fail."""
         return cls(
             all_pass=_compute_resolved_values(items, kinds, compute_metrics, is_pass=True),
             all_fail=_compute_resolved_values(items, kinds, compute_metrics, is_pass=False),

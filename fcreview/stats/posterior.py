@@ -269,6 +269,7 @@ class _Pool:
 
     @classmethod
     def select(cls, cells: Cells, indexes: IntArray) -> _Pool:
+        """Select the cells of a pool."""
         reviewed = cells.reviewed[indexes]
         return cls(
             reviewed,
@@ -748,6 +749,7 @@ def _group_positions_by_cell(
 
 
 def _get_cell_order(key: CellKey) -> tuple[int, str, str, str, str, str]:
+    """Return the sort key of a cell, so that the same data give the same random draws."""
     return (
         key.run_index,
         key.source_stratum,

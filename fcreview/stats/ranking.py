@@ -298,7 +298,10 @@ def _draw_values(points: FloatArray, weights: FloatArray, n_draws: int, seed: in
 def _draw_cluster_counts(
     generator: np.random.Generator, n_clusters: int, n_draws: int
 ) -> FloatArray:
-    """Return how often each draw contains each cluster, as an array of draws by clusters."""
+    """Draw as many clusters as there are, with replacement, `n_draws` times (bootstrap).
+
+    Returns how often each draw contains each cluster, as an array of draws by clusters.
+    """
     counts = np.empty((n_draws, n_clusters), dtype=np.float64)
     for draw in range(n_draws):
         chosen = generator.integers(n_clusters, size=n_clusters)
@@ -493,6 +496,7 @@ def _sum_convention(
 
 
 def _sum_terms(terms: TaskTerms, tasks: Mapping[str, _Task]) -> RunSums:
+    """Add what the tasks of each cluster contribute to the score of a run."""
     sums: dict[Cluster, ClusterSums] = {}
     for name, term in terms.items():
         cluster = tasks[name].cluster

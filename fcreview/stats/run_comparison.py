@@ -393,8 +393,10 @@ def explain_outcome(outcome: ItemOutcome) -> str:
     """Explain the outcome of an item. For a failing item, return its first difference or its error
     type. For a passing item, return `passes despite` and its first difference, or an empty text.
     """
+    if outcome.verdict and outcome.first_difference:
+        return f"passes despite {outcome.first_difference}"
     if outcome.verdict:
-        return f"passes despite {outcome.first_difference}" if outcome.first_difference else ""
+        return ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 

@@ -89,6 +89,7 @@ def list_useful_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
 def compute_calibration_groups(
     pairs: Iterable[VerdictPair], scope: CalibrationScope
 ) -> list[CalibrationGroup]:
+    """Compare automatic and human verdicts by source, on all items or in each category."""
     groups = []
     for group in group_verdict_pairs(pairs, (scope,)):
         groups.append(CalibrationGroup(calibrate_group(group), group.pairs))
@@ -562,6 +563,7 @@ def _format_worth(saved: WeightedMeasure) -> str:
 
 
 def _describe_effective_number(number: EffectiveNumber) -> str:
+    """Describe how many independent judges tell as much as these judges, whose errors are alike."""
     return (
         f"Effective number of independent judges: {number.value:.1f} [{number.low:.1f},"
         f" {number.high:.1f}] of {number.n_judges:,}. Among items with the same human verdict, the"

@@ -86,6 +86,7 @@ def _make_run_row(check: RunCheck) -> Row:
 
 
 def _make_line_row(line: CheckLine) -> Row:
+    """Return the row of a line of a check. Its explanation is the filter that lists the items."""
     style: CellStyle = "" if line.state == "problem" else "dim"
     cells = [
         Cell(STATE_MARKS[line.state], _STATE_STYLES[line.state]),

@@ -388,6 +388,7 @@ class _Subgroup:
 
 
 def _make_subgroup_row(part: _Subgroup) -> Row:
+    """Return the row of a part of a group, indented below the row of the group."""
     cells = [
         _make_count_cell(part.count, is_group=False),
         Cell(""),

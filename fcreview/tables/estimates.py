@@ -300,6 +300,7 @@ def _make_passed_cell(row: AccuracyFigures) -> Cell:
 
 
 def _make_passed_estimate_cell(row: AccuracyFigures) -> Cell:
+    """Return the cell with the estimated pass rate. It is dim beside a more important estimate."""
     if row.is_reading:
         return Cell("reading", "dim")
     style: CellStyle = "strong"

@@ -185,6 +185,7 @@ class RunColumn:
 
     @property
     def column(self) -> Column:
+        """The column of a table of runs, without the function that makes its cells."""
         return Column(
             self.title,
             align_right=self.align_right,

@@ -101,6 +101,9 @@ def _make_choice_key(
     shows_verdict: bool = True,
     depends_on_reviews: bool = False,
 ) -> FilterKey:
+    """Make a filter key with a fixed list of values. `sql_by_choice`: the SQL condition of each
+    value.
+    """
     return FilterKey(
         sql.match_choice(column, sql_by_choice),
         help_text,
@@ -366,6 +369,7 @@ class _Parser:
             )
 
     def parse(self) -> FilterCondition:
+        """Parse the whole filter. Without terms, it selects all items."""
         if not self._tokens:
             return FilterCondition()
         where, params = self._parse_or(0)
@@ -381,6 +385,7 @@ class _Parser:
         return _join_conditions(" OR ", parts)
 
     def _parse_and(self, depth: int) -> sql.SqlCondition:
+        """Parse conditions that must all hold, up to `OR` or a closing parenthesis."""
         parts = []
         while self._index < len(self._tokens) and not self._is_next_operator("OR", ")"):
             parts.append(self._parse_condition(depth))
@@ -482,6 +487,7 @@ def _join_conditions(operator: str, conditions: list[sql.SqlCondition]) -> sql.S
 
 
 def _unknown_key_message(name: str) -> str:
+    """Return the message for an unknown filter key: a similar word, or else all keys."""
     known_words = [*FILTER_KEYS, *FILTER_FLAGS]
     similar_words = difflib.get_close_matches(name, known_words, n=1, cutoff=0.6)
     if not similar_words:

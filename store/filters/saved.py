@@ -123,6 +123,7 @@ def _get_saved_filter(term: FilterTerm, saved_filters: Mapping[str, str], *, bli
 
 
 def _is_saved_filter_name(term: FilterTerm) -> bool:
+    """Whether a term is the name of a saved filter, such as `@hard`."""
     value = term.values[0]
     return (
         term.key is None
@@ -168,6 +169,7 @@ class AnnotatorFilters:
         self._state.try_write(HISTORY_FOLDER, dict(texts_by_kind))
 
     def _load_recent_texts(self) -> dict[str, list[str]]:
+        """Return the recent texts of each kind, the first time from the file."""
         if self._recent_texts is None:
             history = self._state.read(HISTORY_FOLDER)
             self._recent_texts = {
@@ -244,6 +246,7 @@ class AnnotatorFilters:
         return existed
 
     def _write_saved_filters(self, filters: dict[str, str]) -> None:
+        """Write the saved filters. Raises SavedFilterError if the file cannot be written."""
         try:
             self._state.write(FILTERS_FOLDER, filters)
         except OSError as error:

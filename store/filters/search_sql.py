@@ -246,12 +246,9 @@ def build_run_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects runs by their number or by a part of their path."""
 
     def compare_run(value: FilterValue) -> SqlCondition:
-        if (
-            not value.quoted
-            and value.text.isascii()
-            and value.text.isdigit()
-            and len(value.text) < 10
-        ):
+        # A bare number is that of a run. In quotes, it is a part of a path.
+        is_number = value.text.isascii() and value.text.isdigit() and len(value.text) < 10
+        if is_number and not value.quoted:
             return "i.run = ?", [int(value.text)]
         return "i.run IN (SELECT run FROM runs WHERE contains(lower(path), lower(?)))", [value.text]
 
@@ -437,6 +434,7 @@ _SEARCHES = (
 
 
 def _parse_number(value: FilterValue) -> float:
+    """Parse a finite number. Raises InvalidValueError for other texts, also for `nan` and `inf`."""
     try:
         number = float(value.text)
     except ValueError:

@@ -193,6 +193,7 @@ class StoreBuilder:
         self._execute("USE store")
 
     def _set_options(self, folder: Path) -> None:
+        """Set the options of DuckDB that make loading fast and limit its memory."""
         # The bar would appear between lines of JSON.
         self._execute("SET enable_progress_bar = false")
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
@@ -221,6 +222,7 @@ class StoreBuilder:
             self._own_folder.cleanup()
 
     def _get_column_types(self, table: str) -> dict[str, str]:
+        """Return the types of the columns of a table by name, and remember them."""
         if table not in self._types:  # `duckdb_columns()` would take 14 ms
             rows = self._execute(
                 f"SELECT column_name, column_type FROM (DESCRIBE {table})"
@@ -320,6 +322,7 @@ class StoreBuilder:
         )
 
     def _insert_issues(self, staged_runs: Sequence[StagedRun]) -> None:
+        """Insert the import issues of runs."""
         to_stored_path = self._workspace.to_stored_path
         issues = (
             serialize_issues(staged.issues, staged.run_number, to_stored_path)
@@ -338,6 +341,7 @@ class StoreBuilder:
         self._insert_questions(paths, max_line_bytes)
 
     def _insert_functions(self, paths: Sequence[str], max_line_bytes: int) -> None:
+        """Insert the function docs of staging files that the store does not have yet."""
         reader = read_json_sql(self._get_column_types("functions"), max_line_bytes)
         insert = (
             f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
@@ -460,6 +464,7 @@ class StoreBuilder:
         self._workspace.files.rename_file(new_store, self._workspace.store)
 
     def _delete_unused_functions_and_questions(self) -> None:
+        """Delete function docs and questions of items that are no longer in the store."""
         self._execute(
             "DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM"
             " item_rows)"

@@ -395,6 +395,7 @@ def _has_other_name(run: Run, stored: Run) -> bool:
 
 
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
+    """Return the row of a run for the summary of the import, as if the run were unchanged."""
     identity = {
         name: getattr(run, name)
         for name in ("benchmark", "generation", "language", "model", "path")

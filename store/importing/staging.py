@@ -195,6 +195,7 @@ def _serialize_shared_fields(item: Item) -> bytes:
 
 
 def _serialize_without_braces(values: dict[str, Any]) -> bytes:
+    """Return the members of a JSON object, to which others can be joined."""
     try:
         text = orjson.dumps(values)
     except (

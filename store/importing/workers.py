@@ -93,6 +93,7 @@ def _exit_when_pipe_closes(reading_end: Connection) -> None:
 
 
 def _set_parent_death_signal() -> None:
+    """Make Linux kill this worker process when the main process ends."""
     if not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(ImportError, OSError, AttributeError):
@@ -380,6 +381,7 @@ class _WorkerReading:
                         yield result
 
     def _list_tasks(self) -> Iterator[_ReadTask]:
+        """Yield a task for each run, and several tasks for a run that is read in parts."""
         for job in self._jobs:
             split = self._split_runs.get(job.run_number)
             if split is None:
@@ -519,6 +521,7 @@ def _merge_runs(run: Run, outcomes: Sequence[ReadOutcome]) -> Run:
 
 
 def _get_outcome(future: Future[ReadOutcome], job: ReadJob) -> ReadOutcome:
+    """Return the outcome of a task. If the worker process was killed, it is an error of this run."""
     try:
         return future.result()
     except BrokenProcessPool:

@@ -379,6 +379,7 @@ class LakeConnection:
         return [run for number, run in sorted(self._contents.runs.items()) if number not in indexed]
 
     def _create_view(self, view: str, queries: Sequence[str]) -> None:
+        """Create the view of a table from queries that each read some files of the lake."""
         query = " UNION ALL ".join(f"({query})" for query in queries)
         # Several runs and indexes have the same functions.
         if view == "functions":

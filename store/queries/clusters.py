@@ -361,6 +361,7 @@ def _select_rows_of_grouping(
 def _fetch_decisive_step_reasons(
     connection: Connection, items: Sequence[int]
 ) -> dict[int, str | None]:
+    """Return why the decisive step of each item is the decisive one, by item number."""
     if not items:
         return {}
     query = _STEP_REASONS.format(

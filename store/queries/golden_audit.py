@@ -169,6 +169,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
 
 
 def _build_distinct_answer(row: _AnswerRow, content: _Content) -> DistinctAnswer:
+    """Build an answer that one or more runs gave to a question."""
     return DistinctAnswer(
         [get_run_number(item) for item in row.items],
         passed=row.passed,

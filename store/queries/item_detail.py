@@ -119,6 +119,7 @@ def _format_predicted_calls(calls: Iterable[dict[str, Any]]) -> str:
 
 
 def _format_predicted_call(call: dict[str, Any]) -> str:
+    """Format a call with its arguments sorted by name, or its raw text if it was not decoded."""
     arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
@@ -438,6 +439,7 @@ def _read_bytes(path: Path, location: RecordLocation) -> tuple[bytes, bool]:
 def _is_file_unchanged(
     connection: Connection, item_number: int, stored_path: str, path: Path
 ) -> bool:
+    """Whether a file has the size and the time of change that it had at the import."""
     status = path.stat()
     found = connection.execute(
         "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?",

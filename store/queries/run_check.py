@@ -110,6 +110,7 @@ def _add_differences(
 def _add_import_errors(
     connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
 ) -> None:
+    """Add the number of import errors to the counts of each run, and the first message."""
     query = "SELECT run, count(*), first(what ORDER BY line NULLS FIRST, what) FROM import_issues"
     query += " WHERE severity = 'error' AND run IN (SELECT unnest(?::INTEGER[])) GROUP BY run"
     for run, count, first in connection.execute(query, [runs]).fetchall():

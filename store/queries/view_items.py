@@ -208,6 +208,7 @@ class ViewOrders:
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
+            # An order by verdicts would show them.
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS_QUEUE:
             self._load_suspects(view)

@@ -626,6 +626,7 @@ def _describe_invalid_field(content: dict[str, Any]) -> str | None:
 
 
 def _describe_invalid_optional_field(content: Mapping[str, Any]) -> str | None:
+    """Return a message about the first optional field with a wrong value, or None."""
     for name in OPTIONAL_FIELDS:
         value = content.get(name)
         problem = None if value is None else describe_field_error(name, value)

@@ -364,6 +364,9 @@ class JournalReader:
         return [*list_journals(self._workspace), *list_team_journals(self._workspace)]
 
     def _make_journal_file(self, path: Path) -> _JournalFile:
+        """Describe how a journal is read, by its folder: journals from a team server may lack
+        lines.
+        """
         workspace = self._workspace
         return _JournalFile(
             path,
@@ -501,6 +504,7 @@ class _JournalFile:
         return texts
 
     def add_warning(self, text: str) -> None:
+        """Add a warning once. Beyond a maximum, warnings are only counted."""
         if text in self.warnings:
             return
         if len(self.warnings) < MAX_WARNINGS_PER_FILE:
@@ -546,6 +550,7 @@ class _JournalFile:
                 events.append((self.n_lines, event))
                 self.hashes.add(event.hash)
 
+        # A partial journal, from a team's server, may lack the event before.
         for number, event in events:
             is_chained = not event.previous or event.previous in self.hashes
             if not is_chained and not self.is_partial:

@@ -147,6 +147,7 @@ class ItemIndex:
         return [ItemKey(*dataset, model, question.category, question.id) for model in models]
 
     def load_missing_items(self, keys: Sequence[ItemKey]) -> None:
+        """Load the items with these keys that are not loaded yet. For many, one query is faster."""
         missing = [key for key in keys if key not in self._references]
         if len(missing) > MAX_SINGLE_QUERIES:
             self.load_items(missing)

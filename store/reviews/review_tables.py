@@ -317,11 +317,13 @@ class ReviewTables:
         expanded = dict.fromkeys(keys)
         for question in questions:
             expanded.update(dict.fromkeys(self.items.find_keys_of_question(question)))
+        # The caller decides these items again, which needs their data.
         self.items.load_missing_items(list(expanded))
         return list(expanded)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
+        """Run the statements of a `with` block in a transaction, which an exception rolls back."""
         self._connection.execute("BEGIN")
         try:
             yield

@@ -710,6 +710,7 @@ def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
             return make_line(format_pass_rate_estimate(estimate), "strong")
         if run.run not in overview.sampled_runs:
             return BLANK_LINE
+        # A sample without reviews has the estimate None.
         is_read = run.run in overview.estimates
         return make_line(symbols().none if is_read else symbols().ellipsis, "dim")
 

@@ -254,6 +254,7 @@ ValueByPair = Mapping[frozenset[str], float | None]
 def _values_by_pair(
     coefficients: Sequence[AgreementCoefficient], metric: CoefficientName
 ) -> ValueByPair:
+    """Return the values of one measure by pair of annotators, in any order."""
     return {
         frozenset(coefficient.annotators): coefficient.value
         for coefficient in coefficients

@@ -721,6 +721,7 @@ def _list_called_functions_first(indexed: IndexedItem) -> list[_AvailableFunctio
 
 
 def _find_call_state(*, is_golden: bool, is_predicted: bool) -> _CallState | None:
+    """Return which answers call a function. None if neither does."""
     if is_golden and is_predicted:
         return CALLED_ON_BOTH_SIDES
     if is_golden:

@@ -1060,6 +1060,7 @@ def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int)
 
 
 def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:
+    """Return the title of the section with the verdicts, which says what is special about them."""
     if differ:
         return "Official and recomputed verdicts differ"
     if not fails:

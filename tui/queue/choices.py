@@ -408,6 +408,7 @@ def _choose_reason_bar_width(groups: Sequence[ClusterGroup], room: int) -> int:
     longest = 0
     for group in groups:
         name = name_group_by_meaning(group, BY_ERROR_TYPE)
+        # Only error types with a known meaning are sentences, which should not be cut.
         if name.code:
             longest = max(longest, display_width(name.name))
     min_cells, max_cells = REASON_BAR_CELLS

@@ -175,6 +175,9 @@ def _fix_lines(fix: SiblingFix, plan: SiblingPlan, cells: int) -> list[Line]:
 
 
 def _describe_plan(plan: SiblingPlan, key: str) -> str:
+    """Describe how many similar questions lack the corrected calls, and what the verdict does to
+    them.
+    """
     n_possible = len(plan.possible_fixes)
     still = f"{format_count(len(plan.fixes), 'sibling')} still without the corrected calls"
     if not n_possible:

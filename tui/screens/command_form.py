@@ -394,6 +394,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._draw_command()
 
     def on_mount(self) -> None:
+        """Focus the first field. A form without fields runs its command at once."""
         self.query_one("#form-scope").display = self._describe_scope is not None
         self._draw_command()
         self._count_scope()

@@ -510,6 +510,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- form
 
     def action_focus_form(self) -> None:
+        """Move the focus to the form that draws a sample, or say why there is none."""
         if self._form.inputs:
             self._form.inputs[0].focus()
         else:

@@ -249,6 +249,9 @@ class ItemPane(Vertical):
         self.show_message(make_ignored_key_message(self.app, reason))
 
     def _current_subject(self) -> ReviewSubject:
+        """Return what a review would be about now: the item, and the target and criterion at the
+        cursor.
+        """
         displayed = self.item_reviewer.displayed
         return ReviewSubject(
             displayed.navigator.item,
@@ -684,6 +687,8 @@ class ItemPane(Vertical):
         pager.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
+        """Ask for a text, and move to its next match in the item."""
+
         def search(typed: str | None) -> None:
             # An empty line repeats the last search. Esc searches for nothing.
             term = typed or self.cursor.last_search

@@ -222,6 +222,8 @@ class PagerScreen(GuardedScreen[bool]):
         self._show_from_top()
 
     def action_search(self) -> None:
+        """Ask for a text, and move to its next match."""
+
         def search(typed: str | None) -> None:
             # An empty line repeats the last search. Esc searches for nothing.
             term = typed or self._find

@@ -185,6 +185,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
 
     @work(exclusive=True, group="questions")
     async def _read_first_items(self) -> None:
+        """Read the questions of the list, which takes long, so that keys can go to the next one."""
         view = self._view
         self._first_items = await self._session.read(
             lambda store: store.find_first_items_of_questions(view), interruptible=True
@@ -211,6 +212,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             self._key_guard.record_frame(watch_flush(self.app._driver, self._session.clock))
 
     def _draw(self) -> None:
+        """Draw the whole screen again. On a small screen, the panels have no frames."""
         is_small = is_small_screen(self.app.size)
         for panel in self.query(Panel):
             panel.set_flat(is_small)

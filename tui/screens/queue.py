@@ -323,6 +323,8 @@ class QueueScreen(GuardedScreen[None]):
     def _starts_blind_session(self, menu_name: str, choice: Any) -> bool:
         """If the choice is a queue file whose items are reviewed blind, and the session is not
         blind, start a blind session with this queue.
+
+        Returns whether the choice was such a queue, so that nothing else is left to do.
         """
         if menu_name != "file" or not isinstance(choice, str) or self.state.blind:
             return False

@@ -269,6 +269,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             self._statistics[group.scope] += statistics
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        """Return the table of the scope on screen, such as all items or each category."""
         statistics = self._statistics[self._scope]
         return self.make_table(
             build_agreement_table(statistics, self._scope),
@@ -370,6 +371,9 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             self._tables.append("trust")
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        """Return the table on screen: the groups of a scope, the wrong verdicts, or the trust in
+        sources.
+        """
         if self._table == "wrong":
             return self._make_calibration_table(
                 build_error_table(self._wrong), noun="kind", total=len(self._wrong)
@@ -464,6 +468,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
             )
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        """Return the table with the figures of each run by each counting convention."""
         return self.make_table(
             build_convention_table(self._runs),
             noun="figure",
@@ -510,6 +515,7 @@ class RankingScreen(StatisticsScreen, inherit_bindings=False):
             self._reason_without_ranking = sanitize(str(error))
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        """Return the table with the rankings, or with the reason why there are none."""
         figure = Table((), ())
         if self._rankings:
             figure = build_rank_table(self._rankings, self._titles)

@@ -419,7 +419,8 @@ def save_team_link(workspace: Workspace, link: TeamLink) -> None:
 def remove_team_link(workspace: Workspace) -> bool:
     """Remove the team of the workspace. Return False if the workspace has joined no team."""
     entries = _read_team_entries()
-    if entries.pop(_build_workspace_key(workspace), None) is None:
+    removed_entry = entries.pop(_build_workspace_key(workspace), None)
+    if removed_entry is None:
         return False
     _write_team_entries(entries)
     return True

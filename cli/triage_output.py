@@ -126,8 +126,8 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         items += f" in {format_count(n_runs, 'run')}"
 
     rates = _format_rates(verdicts, count_items)
-    has_no_verdicts = not rates and not verdicts.has_recomputed and not n_failing
-    if has_no_verdicts:
+    has_verdicts = bool(rates or verdicts.has_recomputed or n_failing)
+    if not has_verdicts:
         reason = _explain_missing_verdicts(session, view)
         if reason:
             return f"{items} · {reason}"

@@ -334,9 +334,13 @@ def _select_new_events(
         opinion = existing.find_opinion(event)
         has_known_id = not known_ids.isdisjoint((event.event, *review.exported_events))
         is_repetition = opinion is not None and _is_repetition_of(event, opinion)
+        # A review without a time counts as newer.
+        has_newer_opinion = (
+            opinion is not None and review.time is not None and opinion.time >= event.time
+        )
         if has_known_id or is_repetition:
             result.already += 1
-        elif opinion is not None and review.time is not None and opinion.time >= event.time:
+        elif has_newer_opinion:
             result.older += 1
         else:
             # The same review can occur twice in the file.

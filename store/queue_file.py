@@ -319,7 +319,7 @@ def _validate_queue(content: Any) -> QueueFile:
         raise ValueError("another version of fcreview wrote the file")
     queue = _queue_validator().validate_python(content)
     for share in queue.shares:
-        if not all(0 <= at < len(queue.items) for at in share.order):
+        if not all(0 <= position < len(queue.items) for position in share.order):
             raise ValueError("`order` of a share refers to an item that does not exist")
         if not set(share.repeats) <= set(range(len(share.order))):
             raise ValueError("`repeats` of a share contains a position that does not exist")

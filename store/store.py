@@ -718,9 +718,10 @@ class Store:
         """Return all data about items, in the given order. The number of a hidden duplicate gives
         its item.
         """
-        items = item_detail.read_items(
-            self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
-        )
+        numbers_without_marks = [strip_duplicate_mark(number) for number in item_numbers]
+        # An item and its hidden duplicate are read once.
+        unique_numbers = list(dict.fromkeys(numbers_without_marks))
+        items = item_detail.read_items(self.connection, unique_numbers)
         rows = self._fetch_rows(item_numbers)
         judgements = self.fetch_visible_judgements(rows)
         details = []

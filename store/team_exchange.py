@@ -77,6 +77,7 @@ class Exchange:
     """Sends the user's journal lines, and stores the lines of other members. Not thread-safe."""
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
+        """Begin where the last exchange with the server ended."""
         self.link = link
         self.server: TeamServer | None = None
         self.membership: Membership | None = None
@@ -245,8 +246,10 @@ class Inbox:
         the annotator had seen other verdicts when it was written, so it does not count as blind.
         Returns the number of new lines.
         """
+        # The own name was checked before. The server could send any other name.
         is_own = name == self.annotator
-        if not is_own and not self._is_usable_annotator(name):
+        is_usable = is_own or self._is_usable_annotator(name)
+        if not is_usable:
             warning = (
                 f"team: {len(lines)} lines were ignored, because their annotator {sanitize(name)!a}"
                 " is not valid"

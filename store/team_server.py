@@ -606,7 +606,8 @@ def make_password_and_verifier(connection: Connection[Any]) -> tuple[str, str]:
 def _make_verifier(connection: Connection[Any], password: str) -> str:
     """Return the SCRAM verifier of a password.
 
-    The server gets only the verifier, so its logs have no password.
+    The server gets only the verifier, so its logs have no password. For SCRAM, the user name that
+    libpq asks for has no effect.
     """
     return connection.pgconn.encrypt_password(
         password.encode(), b"unused", b"scram-sha-256"

@@ -169,7 +169,8 @@ def upgrade_schema(connection: Connection[Any]) -> None:
 
 
 def _create_and_claim_schema(connection: Connection[Any]) -> None:
-    """Make other administrators wait until the end of the transaction.
+    """Create the schema if there is none, and make other administrators wait until the end of the
+    transaction.
 
     The lock is on a table that members cannot lock. An advisory lock could be held by any member.
     It does not disturb members, who only read this table.

@@ -412,10 +412,15 @@ class Session(SessionSettings):
 
     def _start_interrupt(self, future: Future[Any], query: Callable[[Store], Any]) -> None:
         """Cancel a waiting query, or start a task that interrupts it if it is running."""
-        if not future.cancel() and not self.is_leaving:
-            interrupt = asyncio.ensure_future(self._interrupt_until_done(future, query))
-            self._interrupts.add(interrupt)
-            interrupt.add_done_callback(self._interrupts.discard)
+        # Only a query that has not begun can be cancelled.
+        is_cancelled = future.cancel()
+        if is_cancelled or self.is_leaving:
+            return
+
+        # asyncio keeps no reference to a task, so the set does until the task ends.
+        interrupt = asyncio.ensure_future(self._interrupt_until_done(future, query))
+        self._interrupts.add(interrupt)
+        interrupt.add_done_callback(self._interrupts.discard)
 
     def open_latest_store(self) -> Store:
         """Open the store that is on disk now, while the store in use stays open. Must be called in

@@ -356,8 +356,10 @@ def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _find_different_parts(whole: str, strings: Sequence[str]) -> tuple[str, str] | None:
-    """Find two parts of a text such as `Boston, MA` that have different meanings, the shortest
-    first part if there are several pairs.
+    """Find two strings that are parts of a text such as `Boston, MA`, but mean different things:
+    `Boston` and `MA`.
+
+    Of several pairs, the one with the shortest first string is returned.
     """
     if "," not in whole:
         return None

@@ -278,6 +278,7 @@ def _build_nested_row(difference: ArgumentDiff, argument: _Argument) -> Argument
     """
     keys = split_path(difference.path)[1:]
     golden, predicted = find_values_at(argument.accepted, argument.value, keys)
+    # `+` is a value that is only predicted, and `-` one that is only golden.
     golden_text = None
     if difference.state != "+":
         golden_text = _format_if_present(golden)

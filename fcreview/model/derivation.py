@@ -417,7 +417,7 @@ class ArgumentScoreRules(DerivationRules):
         metadata: Metadata,
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,
     ) -> Any:
-        """Derive a score of arguments from reviewed ones, and other verdicts like the base class."""
+        """Derive a score of arguments from reviewed ones, other verdicts like the base class."""
         if target_criterion == _ITEM_SOFT_SCORE:
             return _derive_soft_score(verdicts, metadata, automatic)
         if _is_on_part(target_criterion, "hallucinated"):
@@ -605,8 +605,8 @@ class RewardProductRules(DerivationRules):
     def find_sources(
         self, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion] = ()
     ) -> list[TargetCriterion]:
-        """Return what a reward follows from: the verdict on the item and reviewed parts, or vice
-        versa.
+        """Return what the reward or the verdict on the item follows from: the other of the two, and
+        the reviewed parts of the reward.
         """
         if target_criterion not in (_REWARD, ITEM_VERDICT):
             return []

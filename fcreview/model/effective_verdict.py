@@ -263,6 +263,7 @@ def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
     on_parts = context.benchmark_part_verdicts
     if context.needs is None:
         return roll_up_if_all_must_pass(on_parts, context.n_pairs)
+    # `needs` has groups of parts. In each group, at least one part must pass.
     passed_parts = {address for address, verdict in on_parts.items() if verdict is True}
     return all(not passed_parts.isdisjoint(group) for group in context.needs)
 
@@ -287,7 +288,10 @@ def _select_passes_and_failures(verdicts: PartVerdicts) -> dict[str, bool]:
 
 
 def _has_failure_inside_pass(verdicts: PartVerdicts, others: PartVerdicts) -> bool:
-    """Whether a turn or call passes of which a part fails by the other verdicts."""
+    """Whether a turn or call passes, although a part of it fails by the other verdicts.
+
+    The address of a part begins with that of the whole: `turn:0/call:1` is a part of `turn:0`.
+    """
     passed = [address for address, verdict in verdicts.items() if verdict is True]
     failed = [address for address, verdict in others.items() if verdict is False]
     for passed_address in passed:

@@ -453,7 +453,9 @@ def _find_largest_correction(values: GroupValues) -> float:
     """
     corrections = np.abs(values.human[values.is_sampled] - values.automatic[values.is_sampled])
     largest = float(corrections.max(initial=0.0))
-    return largest if largest > _TOLERANCE else values.highest - values.lowest
+    if largest > _TOLERANCE:
+        return largest
+    return values.highest - values.lowest
 
 
 def find_group_metrics(

@@ -509,8 +509,10 @@ def _find_trials_per_task(
     counts = [len(passes) for passes in tasks.values()]
     most = max(counts, default=0)
     fewest = min(counts, default=0)
+    # The file's tool assumes that all tasks have as many trials as the largest one.
     if convention.trials == "file":
         return _TrialsPerTask(most, max_k=most)
+    # Planned trials that are missing count too.
     if convention.trials == "planned" and table.planned:
         planned = max(table.planned, most)
         return _TrialsPerTask(planned, max_k=planned)

@@ -1050,6 +1050,7 @@ class _GroupEstimator:
         if self._settings.interval_method == "score":
             return compute_reference_interval(values)
         low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+        # The draws are random, so the estimate could be just outside their interval.
         estimated = min(max(compute_metric_estimate(values), low), high)
         return ScoreInterval(estimated, low=low, high=high)
 
@@ -1161,6 +1162,7 @@ def _estimate_from_verdicts(
 ) -> ValueEstimate:
     """Return the estimate of a metric from the drawn pass rates of the cells."""
     low, high = draws.compute_interval(key, model.weights)
+    # The mean can be outside the interval if a few draws are far away.
     estimated = min(max(draws.compute_mean(key, model.weights), low), high)
     return ValueEstimate(
         estimated, low=low, high=high, count_needed=partial(count_needed_reviews, model)

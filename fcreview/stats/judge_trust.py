@@ -255,6 +255,7 @@ def _compute_covariances(errors: _Errors, weights: FloatArray) -> FloatArray:
     """
     n_judges = errors.n_judges
     covariances = np.zeros((len(weights), n_judges, n_judges))
+    # Covariance: the sum of the products, minus what the means alone contribute to it.
     for human in (True, False):
         of_class = weights[:, errors.human == human]
         values = errors.values[errors.human == human]

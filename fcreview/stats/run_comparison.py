@@ -493,10 +493,12 @@ class ComparisonGroup:
         """Whether the pass rates can be compared. They cannot if only some items have a recomputed
         verdict, because these items are not a random sample.
         """
-        return all(
-            source != "rule" or n_verdicts == self.n_pairs
-            for source, n_verdicts in zip((source_a, source_b), self.n_verdicts, strict=True)
-        )
+        sources = (source_a, source_b)
+        for source, n_verdicts in zip(sources, self.n_verdicts, strict=True):
+            is_recomputed = source == "rule"
+            if is_recomputed and n_verdicts < self.n_pairs:
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)

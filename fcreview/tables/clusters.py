@@ -260,6 +260,7 @@ def name_group_by_meaning(group: ClusterGroup, grouping: Grouping) -> GroupName:
     name.
     """
     name = name_group(group, grouping)
+    # The names of other groups, such as functions, are no codes with a meaning.
     is_code = grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident
     if not group.name or not is_code:
         return GroupName(name)

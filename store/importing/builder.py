@@ -106,6 +106,7 @@ class LoadError(Exception):
     """Line of the invalid item, from 1. None if DuckDB does not name it."""
 
     def __init__(self, error: duckdb.Error) -> None:
+        """Find the file and the line that could not be loaded in the message of DuckDB."""
         text = " ".join(str(error).split())
         self.file_name = ""
         self.line = None

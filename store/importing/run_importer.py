@@ -230,12 +230,17 @@ class ImportPlanner:
         """
         most_common = () if self._options.forget else self._dataset_folders.most_common_folders
         for number, plan in import_plan.plans.items():
-            if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
-                folders = select_folders_with_dataset(self._options.folders, plan)
-                if not folders and not self._dataset_folders.get_dataset_folders(plan.run):
-                    folders = select_folders_with_dataset(most_common, plan)
-                if folders or self._options.forget:
-                    self._dataset_folders.remember_folders(plan.run, folders)
+            # The folders of a failed run may be wrong.
+            status = import_plan.summary_rows[number]["status"]
+            if status not in ("imported", "unchanged"):
+                continue
+
+            folders = select_folders_with_dataset(self._options.folders, plan)
+            has_folders = bool(folders or self._dataset_folders.get_dataset_folders(plan.run))
+            if not has_folders:
+                folders = select_folders_with_dataset(most_common, plan)
+            if folders or self._options.forget:
+                self._dataset_folders.remember_folders(plan.run, folders)
         self._dataset_folders.save()
 
     def _add_run_to_plan(
@@ -588,7 +593,9 @@ class _Import:
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 self._update_unread_runs(builder)
                 shared_rows = self._load_outcomes(builder, all_outcomes)
-                if shared_rows or self._has_changes_of_unread_runs() or not self._index.usable:
+                # There are rows if a run was loaded.
+                has_changes = bool(shared_rows) or self._has_changes_of_unread_runs()
+                if has_changes or not self._index.usable:
                     self._finish_store(builder, shared_rows)
         finally:
             outcomes.close()

@@ -168,12 +168,18 @@ class LakeConnection:
             self._omit_part(run, f"items.parquet is damaged ({error})")
         elif isinstance(error, _FATAL_ERRORS):
             self._raise_for_unusable_connection(error)
-        elif not self._omit_part_named_in(str(error)) and not self._omit_parts_with_wrong_hash(
-            error
-        ):
+        elif not self._omit_cause(error):
             return False
         self.update_views()
         return True
+
+    def _omit_cause(self, error: Exception) -> bool:
+        """Omit the file that an error names or, because reading all files takes long, only
+        otherwise the files whose content does not match its hash. Return whether there are any.
+        """
+        if self._omit_part_named_in(str(error)):
+            return True
+        return self._omit_parts_with_wrong_hash(error)
 
     def _omit_part_named_in(self, message: str) -> bool:
         """Remove the run or index of the first file in a message.
@@ -296,8 +302,8 @@ class LakeConnection:
                     self._omit_part(part, problem)
             except duckdb.Error as error:
                 # DuckDB reads the first file of a view when it creates the view.
-                is_named = self._omit_part_named_in(str(error))
-                if not is_named and not self._omit_parts_with_wrong_hash(error):
+                is_omitted = self._omit_cause(error)
+                if not is_omitted:
                     raise
 
     def _create_views(self) -> None:

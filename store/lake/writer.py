@@ -368,7 +368,8 @@ def _select_plans_of_part(
     by_key: dict[str, RunPlan] = {}
     issues = []
     for plan in plans:
-        if by_key.setdefault(build_run_key(workspace, plan.run), plan) is not plan:
+        first_plan = by_key.setdefault(build_run_key(workspace, plan.run), plan)
+        if first_plan is not plan:
             what = f"run {plan.run.model} was found twice. The first one is imported"
             issues.append(ImportIssue(plan.run.path, what=what))
     return [by_key[key] for key in sorted(by_key) if part.contains_run(key)], issues

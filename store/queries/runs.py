@@ -426,6 +426,7 @@ def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> l
         return in_order
 
     def is_unrated(row: RunRow) -> bool:
+        # The sort key of a rate begins with whether the run has none.
         is_without_rate, *_ = key(row)
         return bool(is_without_rate)
 

@@ -482,6 +482,7 @@ class _HumanVerdict:
 
 class _HumanReviews:
     def __init__(self, connection: Connection, runs: list[int]) -> None:
+        """Fetch the human verdicts and the tags of the items of these runs."""
         self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
         rows = connection.execute(_HUMAN_VERDICTS, [runs]).fetchall()
         for item, target, criterion, human, decided_by, derived, golden_verdict in rows:

@@ -209,6 +209,7 @@ def _withhold_journal_of_user(copy: _JournalCopy, user: str | None) -> None:
 def _sort_team_lines(
     lines: Sequence[JournalLine], server_places: Mapping[str, Place]
 ) -> list[JournalLine]:
+    """Sort the lines of one annotator, which the server sent in several parts, by their places."""
     line_by_hash = {line.event.hash: line for line in lines}
     events = order_events((line.event for line in lines), server_places, is_partial=True)
     return [line_by_hash[event.hash] for event in events]

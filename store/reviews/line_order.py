@@ -203,6 +203,7 @@ class _PlaceFinder:
         missing_lines: set[str],
         before_gap: dict[str, str],
     ) -> None:
+        """Prepare to find the places of the lines in `new`, which `find_all` adds to `places`."""
         self._places = places
         self._server_places = server_places
         self._new = new
@@ -245,14 +246,13 @@ class _PlaceFinder:
         needs none.
         """
         event = line.event
-        if (
-            event.hash in self._places
-            or self._find_known_place(event) is not None
-            or not event.previous
-        ):
+        has_place = event.hash in self._places or self._find_known_place(event) is not None
+        is_first_line = not event.previous
+        if has_place or is_first_line:
             return ""
         if event.previous in self._new or event.previous in self._places:
             return event.previous
+        # The line before is missing. The line above it in the file then takes its role.
         self._missing_lines.add(event.previous)
         if not line.line_before or not self._follows_file:
             return ""

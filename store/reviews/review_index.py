@@ -279,12 +279,12 @@ class EventIndex:
     """All journal events, indexed by the key of their item."""
 
     def __init__(self, items: ItemIndex) -> None:
+        """Begin without events. `items` finds the items that they are about."""
         self._items = items
         # (event id, annotator) -> event.
         self._events: dict[tuple[str, str], Event] = {}
-        self.by_key: dict[
-            ItemKey, list[Event]
-        ] = {}  # events of one annotator after the other, in journal order
+        # Events of one annotator after the other, in journal order.
+        self.by_key: dict[ItemKey, list[Event]] = {}
         # (event id, annotator) of each retracted event
         self.retracted: set[tuple[str, str]] = set()
         # question -> reviews of its golden answer in all runs, in the journal order of each annotator

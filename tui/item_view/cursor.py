@@ -451,8 +451,10 @@ class Cursor:
             return False
         block = self.blocks[index]
         # At a decisive step, the cursor is on the call itself, not among its arguments.
-        if block.is_decisive or block.is_argument:
-            self.in_arguments = not block.is_decisive
+        if block.is_decisive:
+            self.in_arguments = False
+        elif block.is_argument:
+            self.in_arguments = True
         self.index = index
         return True
 

@@ -130,7 +130,10 @@ class _TurnIndex:
                 if belongs_to_call:
                     continue
                 # The first results belong to the calls, and the others are numbered.
-                name = f"tool:more{n_results - n_calls - 1}" if n_calls else f"tool:{n_results}"
+                if n_calls:
+                    name = f"tool:more{n_results - n_calls - 1}"
+                else:
+                    name = f"tool:{n_results}"
 
             event = TimelineEvent(
                 "message",

@@ -640,11 +640,15 @@ class ItemPane(Vertical):
 
     def action_switch_target(self) -> None:
         """Switch between verdicts on the whole item and on the part of it at the cursor."""
-        if not self._is_target_at_cursor and not self.cursor.has_own_verdict:
-            self.show_message(NO_PART)
+        if self._is_target_at_cursor:
+            self._is_target_at_cursor = False
+            self.show_message(TARGET_RESET)
+        elif self.cursor.has_own_verdict:
+            self._is_target_at_cursor = True
+            self.show_message(NO_MESSAGE)
         else:
-            self._is_target_at_cursor = not self._is_target_at_cursor
-            self.show_message(NO_MESSAGE if self._is_target_at_cursor else TARGET_RESET)
+            # The part at the cursor cannot have a verdict of its own.
+            self.show_message(NO_PART)
 
     def action_edit_golden(self) -> None:
         if (subject := self._subject_at_key_press()) is not None:

@@ -265,6 +265,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             self._answers.show(BlockSource([Block("hidden", _hidden_answers_lines)]))
             return
         blocks = build_answer_blocks(self._question, blind=blind)
+        # When the answers are drawn again, they stay where the reader has scrolled them.
         layout = self._answers.document_layout
         top = DOCUMENT_START if layout is None else layout.top
         self._answers.show(BlockSource(blocks), top=top, cursor=self._cursor)

@@ -249,6 +249,7 @@ def _complete_old_lines(connection: Connection[Any]) -> None:
     This may take minutes on a large server.
     """
     connection.execute("SET LOCAL statement_timeout = 0")
+    # The trigger forbids to change lines.
     connection.execute("ALTER TABLE fcreview.line DISABLE TRIGGER append_only")
     connection.execute("SELECT fcreview.complete_lines()")
     connection.execute("ALTER TABLE fcreview.line ENABLE TRIGGER append_only")

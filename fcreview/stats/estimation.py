@@ -952,6 +952,7 @@ def add_group_positions(
     for positions in _list_item_groups(items, statuses):
         for position in positions[1:-1]:
             added[position] = replace(added[position], context="in the middle of its group")
+        # The only item of a group counts as the first one, which is set last.
         added[positions[-1]] = replace(added[positions[-1]], context="last of its group")
         added[positions[0]] = replace(added[positions[0]], context="first of its group")
     return added

@@ -238,6 +238,7 @@ class ReviewTables:
         Without `with_bulk`, the opinions from bulk reviews are omitted, so an item can have none.
         """
         for key in self.events.by_key:
+            # Of several items with the same hashes, the first one stays, because it comes last here.
             item_by_hashes = {
                 (prediction_hash, golden_hash): item
                 for item, prediction_hash, golden_hash in reversed(

@@ -987,6 +987,7 @@ class _PanelColumns:
 
     @classmethod
     def fit_to_parameters(cls, properties: Mapping[Any, Any]) -> _PanelColumns:
+        """Choose the widths of the columns by the longest name and the longest type."""
         longest_name = max(display_width(sanitize(str(name))) for name in properties)
         longest_type = max(
             display_width(sanitize(type_name(schema))) for schema in properties.values()

@@ -416,6 +416,7 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
 
     annotators = _read_assigned_annotators(store)
     if not store.blind:
+        # Annotators with assigned items are known already.
         for journal in [*list_journals(store.workspace), *list_team_journals(store.workspace)]:
             annotators.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
 

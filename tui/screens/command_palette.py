@@ -390,11 +390,16 @@ class PaletteProvider(Provider):
         """Choose the sources of commands. Without a queue, there are fewer."""
         super().__init__(screen, match_style)
         self._context = context
-        self._sources = (
+        self._sources: Sequence[Callable[[PaletteContext], Iterator[PaletteCommand]]] = (
             COMMAND_SOURCES
-            if context.has_queue
-            else (*ACTION_SOURCES, list_export_commands, list_form_commands, list_theme_commands)
         )
+        if not context.has_queue:
+            self._sources = (
+                *ACTION_SOURCES,
+                list_export_commands,
+                list_form_commands,
+                list_theme_commands,
+            )
         self._style = self.match_style or Style()
 
     async def discover(self) -> Hits:

@@ -286,11 +286,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return self.query_one(f"#{name}", OverviewList)
 
     def on_descendant_focus(self) -> None:
-        with_cursor = (
-            self._get_list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
-        )
-        for each in self.query(OverviewList):
-            each.set_cursor_shown(each is with_cursor)
+        """Show the cursor only in the list that the keys act on."""
+        list_of_keys: Widget | None = self.focused
+        if isinstance(self.focused, RunSearchInput):
+            # The search is in the list of runs.
+            list_of_keys = self._get_list("runs")
+        for overview_list in self.query(OverviewList):
+            overview_list.set_cursor_shown(overview_list is list_of_keys)
 
     @property
     def _visible_panels(self) -> list[str]:

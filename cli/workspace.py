@@ -189,12 +189,13 @@ def resolve_lake_location(location: str) -> str:
 
 
 def locate_lake_workspace(lake: str, reviews_folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake, which is by default in the folder of the
-    lake.
+    """Return the workspace with the reviews of a lake (a store of Parquet files), which is by
+    default in the folder of the lake.
     """
     from fcreview.store.workspace import find_workspace
 
-    if reviews_folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
+    # A lake is an absolute path, or an address such as `s3://bucket`, which cannot hold reviews.
+    if reviews_folder is None and not os.path.isabs(lake):  # noqa: PTH117 - it may be an address
         raise UsageError(f"{lake} needs --workspace DIR. Choose a local folder for the reviews")
     folder = reviews_folder or Path(lake)
     return replace(find_workspace(folder, folder), lake=lake)

@@ -523,7 +523,8 @@ def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_Rev
         for detail in chunk:
             passes = _get_usable_verdict(detail, options)
             correction = goldens.find_corrected_golden(detail)
-            # A correction from another run does not add an item without a verdict.
+            # A correction counts for the question in all runs, but an item without a verdict is
+            # used only if the correction was made on this item.
             has_own_correction = correction is not None and _has_own_correction(detail)
             if passes is None and not has_own_correction:
                 continue
@@ -531,10 +532,11 @@ def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_Rev
             if detail.row.is_incident and not options.include_incidents:
                 facts.incidents += 1
                 continue
-            match = None if benchmark is None else benchmark.find_match(_join_user_texts(detail))
-            if match is not None:
-                facts.matches.append((detail.item.id, match))
-                continue
+            if benchmark is not None:
+                match = benchmark.find_match(_join_user_texts(detail))
+                if match is not None:
+                    facts.matches.append((detail.item.id, match))
+                    continue
             yield _build_reviewed_item(detail, passes, correction)
 
 

@@ -191,7 +191,11 @@ class ReviewLoop:
         return Answer(text[:1], text[1:].strip())
 
     def _process_answer(self, answer: Answer) -> None:
-        """Do what the letter of an answer means. Only `n` and `w` may have a text after it."""
+        """Do what the letter of an answer means.
+
+        `n` and `w` need a text after the letter, and verdicts and scores must have none. For any
+        other answer, the help is printed.
+        """
         subject = self._current_subject
         match answer.letter:
             case "n" if answer.text:

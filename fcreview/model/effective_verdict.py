@@ -161,7 +161,7 @@ def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVer
         for source in SCORING_ORDER:
             automatic[source] = {"by": None, "value": getattr(item, source)}
 
-    # The listed verdicts also say who gave them.
+    # The listed verdicts also say who gave them, so each replaces the one from the item's field.
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == target_criterion:
             automatic[verdict.source] = {"by": verdict.by, "value": verdict.value}

@@ -217,6 +217,7 @@ def _limit_passes(passes: IntArray, cells: Cells) -> _LimitedPasses:
         return _LimitedPasses(passes, excess=np.zeros_like(passes))
     among_unreviewed = passes - cells.passed_outside_sample
     possible = np.clip(among_unreviewed, 0, cells.unreviewed)
+    # By so many passes a draw is below what is known (positive) or above what is possible.
     return _LimitedPasses(possible, excess=possible - among_unreviewed)
 
 

@@ -215,9 +215,11 @@ def _add_message(
 ) -> None:
     """Add a message that has the form of another API, as one or more steps.
 
-    `own_step` is what the step already contains in ATIF's form. It is added to the first new step.
+    `own_step` is what the step already contains in ATIF's form. It becomes part of the first step
+    that is made from the message, or a step of its own if there is none.
     """
     pending_own_step = dict(own_step)
+    # Steps are counted from 1 here, and messages from 0.
     for reading in read_embedded([message], path="steps", first=number - 1):
         if isinstance(reading, MessageIssue):
             converted.issues.append(reading)

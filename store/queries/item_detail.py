@@ -352,12 +352,12 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 
     Raises StoreError if there is none.
     """
+    # A hidden duplicate of a queue has the number of its item with a mark.
     item = strip_duplicate_mark(item_number)
-    row = connection.execute(
-        'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + and_runs_of_items_sql(connection, [item]),
-        [item],
-    ).fetchone()
+    # In a lake, the number of the run limits the files that are searched.
+    where = "item = ?" + and_runs_of_items_sql(connection, [item])
+    query = f'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE {where}'
+    row = connection.execute(query, [item]).fetchone()
     if row is None:
         raise StoreError("the item does not exist")
     item_id, file, line, offset, length, extra = row

@@ -302,15 +302,15 @@ def fit_line(line: Line, cells: int) -> Line:
     fitted: list[StyledText] = []
     free_cells = cells
     for text, style in stripped:
-        # The cell after the last whole text is for the ellipsis.
-        width_with_ellipsis = display_width(text) + 1
-        is_last_shown = width_with_ellipsis > free_cells
-        if is_last_shown:
-            if free_cells > 0:
-                fitted.append((_clip_with_ellipsis(text, free_cells), style))
-            break
-        fitted.append((text, style))
-        free_cells -= display_width(text)
+        # A whole text must leave a cell for the ellipsis, because more text follows.
+        if display_width(text) < free_cells:
+            fitted.append((text, style))
+            free_cells -= display_width(text)
+            continue
+
+        if free_cells > 0:
+            fitted.append((_clip_with_ellipsis(text, free_cells), style))
+        break
     return tuple(fitted)
 
 

@@ -306,6 +306,7 @@ def _replace_non_json_values(calls: DisplayCalls) -> DisplayCalls:
         return calls
     converted: list[tuple[str, dict[str, Any] | None]] = []
     for name, arguments in calls:
+        # Arguments that are no object cannot be shown by name, and None says so.
         json_arguments = to_plain_json(arguments) if type(arguments) is dict else None
         converted.append((name, json_arguments))
     return converted

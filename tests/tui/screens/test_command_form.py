@@ -37,7 +37,7 @@ from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBlock
 from tests.tui.idle import ignore_threads
 
-OMITTED = {"completion", "schema", "sql", "demo", "serve", "team", "map", "judge"}
+OMITTED = {"completion", "schema", "skill", "sql", "demo", "serve", "team", "map", "judge"}
 """Commands for scripts, for the first start, and `judge`, which sends data to other machines."""
 SCREENS = {
     "check": "queue check",

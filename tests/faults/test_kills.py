@@ -155,8 +155,11 @@ def test_killed_export_leaves_the_old_or_the_new_file(
     usual = time_of([*map(str, words)], environ)
     while killed < times(1, 70):
         out.write_bytes(b"old")
-        killed += kill_at_random([*map(str, words)], environ, usual)
+        was_killed = kill_at_random([*map(str, words)], environ, usual)
+        killed += was_killed
         rounds += 1
+        if not was_killed:
+            usual *= 0.9  # the machine was slower when the time was measured
         assert out.read_bytes() in (b"old", whole)
         new += out.read_bytes() == whole
         assert rounds < 20 * times(1, 70)

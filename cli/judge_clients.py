@@ -197,7 +197,8 @@ class EndpointClient(JudgeClient):
                     raise self._make_timeout_failure()
                 content = self._exchange(connection, body)
         except (OSError, http.client.HTTPException) as error:
-            if deadline.is_over:
+            # The timeout of the socket may end some milliseconds before the timer of the request.
+            if deadline.is_over or isinstance(error, TimeoutError):
                 raise self._make_timeout_failure() from None
             message = self._redactor.shorten(f"{type(error).__name__}: {error}")
             raise JudgeFailure("connection", message, is_temporary=True) from None

@@ -196,22 +196,6 @@ def _add_extending_queues(samples: Sequence[QueueSample], queues: Iterable[Queue
     return problems
 
 
-def _add_extensions(samples: list[QueueSample], queues: Iterable[QueueFile]) -> Iterator[str]:
-    """Add each queue that extends another one to its sample, the oldest first. Yield a problem for
-    each queue whose sample cannot be used.
-    """
-    extensions = [queue for queue in queues if queue.design.extends]
-    for queue in sorted(extensions, key=lambda extension: extension.created):
-        extended = _find_extended_sample(queue, samples)
-        if extended is not None:
-            extended.add_extension(queue)
-        else:
-            yield (
-                f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
-                " cannot be used"
-            )
-
-
 def _load_sample(
     connection: Connection,
     queue: QueueFile,

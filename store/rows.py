@@ -375,6 +375,20 @@ MIN_FINISHED_SHARE = 0.95
 before others.
 """
 
+IMPORT_COUNTS = (
+    "official_pass",
+    "official_known",
+    "rule_known",
+    "judge_pass",
+    "judge_known",
+    "stated_pass",
+    "stated_of",
+    "incidents",
+    "official_pass_without_incidents",
+    "official_known_without_incidents",
+)
+"""Counts of `RunRow` that `fcreview import --json` prints for each run."""
+
 
 @dataclass(slots=True)
 class RunRow:

@@ -237,7 +237,7 @@ def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> No
 
 def _build_run_rows(summary: ImportSummary, scores: ScoresByRun) -> list[dict[str, Any]]:
     """Build the JSON object of each run. A run that could not be read has no counts."""
-    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0)
+    no_scores: dict[str, Any] = dict.fromkeys(_list_score_names(), 0)
     no_scores["expected_items"] = None
     no_scores["problems"] = ""
     no_scores["choices"] = []
@@ -471,21 +471,14 @@ def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
     return _NUMBER.sub("…", message)
 
 
-SCORE_NAMES = (
-    "official_pass",
-    "official_known",
-    "rule_known",
-    "judge_pass",
-    "judge_known",
-    "stated_pass",
-    "stated_of",
-    "incidents",
-    "official_pass_without_incidents",
-    "official_known_without_incidents",
-    "not_run",
-    "expected_items",
-)
-# counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
+def _list_score_names() -> tuple[str, ...]:
+    """Return the fields of `RunRow` that an import prints for each run."""
+    from fcreview.store.rows import IMPORT_COUNTS
+
+    return (*IMPORT_COUNTS, "not_run", "expected_items")
+
+
+# counts by name (see `_list_score_names`), `problems` and `choices` by run
 ScoresByRun = dict[int, dict[str, Any]]
 # A worker imports one part at a time, because an import uses the whole process.
 _import_lock = threading.Lock()
@@ -501,7 +494,7 @@ def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
         checks = store.check_runs(rows)
     scores: ScoresByRun = {}
     for row, check in zip(rows, checks, strict=True):
-        counts = {name: getattr(row, name) for name in SCORE_NAMES}
+        counts = {name: getattr(row, name) for name in _list_score_names()}
         scores[row.run] = {**counts, "problems": check.summary, "choices": _list_choices(row.info)}
     return scores
 

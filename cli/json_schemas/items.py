@@ -25,7 +25,7 @@ from fcreview.cli.json_schemas.declaration import (
 )
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.run_check import CheckLine
-from fcreview.store.rows import QueueRow, RunRow
+from fcreview.store.rows import IMPORT_COUNTS, QueueRow, RunRow
 
 ITEM_FIELDS = from_dataclass(
     QueueRow,
@@ -332,18 +332,6 @@ IMPORTED_RUN = {
         },
     ),
 }
-IMPORTED_COUNTS = (
-    "official_pass",
-    "official_known",
-    "rule_known",
-    "judge_pass",
-    "judge_known",
-    "stated_pass",
-    "stated_of",
-    "incidents",
-    "official_pass_without_incidents",
-    "official_known_without_incidents",
-)
 ISSUE = from_dataclass(
     ImportIssue,
     {
@@ -365,7 +353,7 @@ IMPORT = CommandLines(
             | DATASET
             | MODEL
             | IMPORTED_RUN
-            | select(RUN_COUNTS, IMPORTED_COUNTS)
+            | select(RUN_COUNTS, IMPORT_COUNTS)
             | NOT_RUN
             | EXPECTED_ITEMS,
             kind="run",

@@ -18,7 +18,6 @@ from fcreview.model.review import ItemKey
 RECORD_VERSION = 1
 TEST = "test"
 """Split of an item that was not among the judge's examples."""
-EXAMPLES = "examples"
 JudgeSource = Literal["endpoint", "command"]
 
 

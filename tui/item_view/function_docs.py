@@ -432,13 +432,6 @@ def _unknown_parameter_section(name: str, cells: int) -> DocsSection:
     return DocsSection(name, [fit_line(line, cells)])
 
 
-DOCS_CHOICES: tuple[DocsChoice, ...] = ("golden", "predicted", "all")
-"""Choices of function docs, in the order of repeated presses of the key.
-
-After the last choice, no docs are shown.
-"""
-
-
 def call_docs_blocks(
     indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions
 ) -> list[Block]:

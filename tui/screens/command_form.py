@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 HELP_ROWS = 3
 CHOICE_ROWS = 5
 """Maximum number of choices that the form shows at once."""
-TITLE_CELLS = 24
 
 
 class FormInput(SafeInput):

@@ -25,7 +25,6 @@ from fcreview.run_plan import RunPlan
 
 INFERENCE_ERROR = "multi_turn:inference_error"
 FORCE_TERMINATED = "multi_turn:force_terminated"
-STATE_MISMATCH = "multi_turn:instance_state_mismatch"
 _TURN_IN_MESSAGE = re.compile(r"for turn (\d+)")
 
 

@@ -560,7 +560,6 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     strata: dict[ContentKey, str] = {}
     clusters: dict[ContentKey, str] = {}
     questions: dict[ContentKey, str] = {}
-    runs_by_question: dict[str, set[int]] = {}
     verdicts: list[_QuestionVerdicts] = []
     for index, row in enumerate(rows):
         *content, stratum, cluster, question, run, official, recomputed = row
@@ -568,7 +567,6 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
         strata[content_key] = source_strata[index] if is_by_sources else stratum
         clusters[content_key] = cluster
         questions[content_key] = question
-        runs_by_question.setdefault(question, set()).add(run)
         verdicts.append(_QuestionVerdicts(question, run, official, recomputed))
 
     if not request.cluster:
@@ -580,13 +578,25 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     if not request.same_questions:
         return SamplingFrame(_join_strata_of_units(strata, clusters), clusters)
 
-    # Only questions that all runs have.
-    n_runs = len(set().union(*runs_by_question.values()))
     frame = SamplingFrame(_join_strata_of_units(strata, questions), clusters, questions)
+    return _select_joint_questions(frame, verdicts, only_deciding=request.decides)
+
+
+def _select_joint_questions(
+    frame: SamplingFrame, verdicts: Sequence[_QuestionVerdicts], *, only_deciding: bool
+) -> SamplingFrame:
+    """Return the frame with only the questions that all runs have, and with `only_deciding` of
+    these only the ones that the runs do not pass equally.
+    """
+    runs_by_question: dict[str, set[int]] = {}
+    for each in verdicts:
+        runs_by_question.setdefault(each.question, set()).add(each.run)
+    n_runs = len({each.run for each in verdicts})
+
     selected = {question for question, runs in runs_by_question.items() if len(runs) == n_runs}
-    if request.decides:
+    if only_deciding:
         selected &= _find_deciding_questions(verdicts)
-    return frame.select(key for key, question in questions.items() if question in selected)
+    return frame.select(key for key, question in frame.questions.items() if question in selected)
 
 
 class _QuestionVerdicts(NamedTuple):

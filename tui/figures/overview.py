@@ -110,8 +110,8 @@ class Overview:
     """Numbers of the runs that have a sample in a queue file."""
     estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
     """Estimated pass rate by run number. None for a run that cannot be estimated."""
-    n_seen_reviews: int = 0
-    """Number of reviews in the samples of the estimated runs that were not blind."""
+    seen_review_counts: dict[int, int] = field(default_factory=dict)
+    """Number of reviews in the sample that were not blind, by the number of an estimated run."""
     own_scores: OwnScores = field(default_factory=dict)
     pending_own_metric: str = ""
     """Title of the benchmark's own metric while it is computed. Its column is drawn already."""

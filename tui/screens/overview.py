@@ -386,19 +386,19 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             if run.run not in overview.sampled_runs or run.run in overview.estimates:
                 continue
             estimate = await self._loader.load_estimate(run, is_low_priority=True)
-            overview.estimates[run.run] = estimate
             if estimate is not None:
-                await self._count_seen_reviews(run)
+                # Counted before the estimate is kept: a later call can cancel this one in between,
+                # and it passes over the runs that have an estimate.
+                overview.seen_review_counts[run.run] = await self._count_seen_reviews(run)
+            overview.estimates[run.run] = estimate
             self._draw_right_column()
 
-    async def _count_seen_reviews(self, run: RunRow) -> None:
-        """Add the reviews of the run's sample that were not blind."""
+    async def _count_seen_reviews(self, run: RunRow) -> int:
+        """Return the number of reviews in the run's sample that were not blind."""
         names = {progress.queue for progress in self._overview.queues or ()}
-        count = await self._session.read_in_background(
+        return await self._session.read_in_background(
             lambda store: store.analysis.count_seen_reviews(run.run, names)
         )
-        n_seen_reviews = self._overview.n_seen_reviews + count
-        self._overview = replace(self._overview, n_seen_reviews=n_seen_reviews)
 
     def _list_visible_runs(self) -> list[RunRow]:
         """Return the runs that are visible in the two lists of runs, so that their estimates are
@@ -552,8 +552,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         has_estimates = bool(self._overview.sampled_runs)
         if has_estimates:
             parts = ["items passed", "95 % intervals"]
-            if self._overview.n_seen_reviews:
-                parts.append(f"{self._overview.n_seen_reviews:,} not blind")
+            n_seen_reviews = sum(self._overview.seen_review_counts.values())
+            if n_seen_reviews:
+                parts.append(f"{n_seen_reviews:,} not blind")
             facts = f" {symbols().separator} ".join(parts)
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 

@@ -278,17 +278,15 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
         for row in store.fetch_page(View(queue="pilot"), 0, 2):
             await app.session.record_review(row.item, Annotation(verdict=True))
         await pilot.press("v")
-        lines = await wait_for_screen(pilot)
+        expected_texts = ("items passed · 95 % intervals · 2 not blind", "pilot · alice", "2 / 2")
         end = monotonic() + 60
-        while not any("%" in line and "[" in line for line in lines) and monotonic() < end:
-            await sleep(0.02)  # estimates follow when no other query runs
+        text = ""
+        while not all(expected in text for expected in expected_texts) and monotonic() < end:
+            await sleep(0.02)  # estimates and the count of seen reviews follow one after the other
             lines = await wait_for_screen(pilot)
-        text = "\n".join(lines)
-        assert (
-            "items passed · 95 % intervals · 2 not blind" in text
-            and "pilot · alice" in text
-            and "2 / 2" in text
-        )
+            text = "\n".join(lines)
+        for expected in expected_texts:
+            assert expected in text
         scores = [line for line in lines if "%" in line and "[" in line]
         assert len(scores) == 1 and "maple-8b" in scores[0]
         assert app.screen._overview.sampled_runs == {maple}

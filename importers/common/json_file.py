@@ -348,6 +348,8 @@ class _DocumentReader:
         )
 
     def _report_repeated_keys(self, start: int, read: _ReadValue, line: int) -> None:
+        """Report keys that occur more than once in an object of the value that was just read."""
+        # Each key has a colon, so equal numbers of colons show quickly that no key was lost.
         if read.n_colons == self._text.count(":", start, self._position):
             return
         raw = self._text[start : self._position].encode("utf-8", "surrogateescape")

@@ -131,6 +131,7 @@ def _has_lone_surrogate(text: str) -> bool:
 
 
 def describe_repeated_keys(keys: Sequence[str]) -> str:
+    """Return the text of the issue for keys that an object has more than once."""
     listed = ", ".join(key[:MAX_KEY_LENGTH] for key in keys[:MAX_LISTED_KEYS])
     n_more = len(keys) - MAX_LISTED_KEYS
     more = f" and {n_more} more" if n_more > 0 else ""
@@ -190,5 +191,15 @@ def _cut_string(text: str, max_length: int | None) -> str:
 
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
-    text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
-    return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
+    """Return the beginning of a text, of at most `limit` characters and an ellipsis."""
+    if isinstance(raw, str):
+        text = raw
+        is_complete = True
+    else:
+        # A character has at most four bytes.
+        max_bytes = limit * 4
+        text = raw[:max_bytes].decode("utf-8", "replace")
+        is_complete = len(raw) <= max_bytes
+    if is_complete and len(text) <= limit:
+        return text
+    return text[:limit] + "…"

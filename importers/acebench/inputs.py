@@ -275,12 +275,13 @@ def _find_process_problem(inputs: CategoryInputs) -> str | None:
     entries = inputs.process_entries or {}
     values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
 
-    has_header = isinstance(stated_mean, (int, float)) and type(n_items) is int
-    if not has_header or n_items < len(values):
-        return (
-            "this file cannot be checked, because no score file has process_accuracy and"
-            " total_count"
-        )
+    uncheckable = (
+        "this file cannot be checked, because no score file has process_accuracy and total_count"
+    )
+    if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
+        return uncheckable
+    if n_items < len(values):
+        return uncheckable
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
 

@@ -191,7 +191,8 @@ def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch 
     except OverflowError:
         return Mismatch("value_error:others", "the number is too large for a float")
 
-    if type(converted) is not parameter.expected_type:
+    converted_type = type(converted)
+    if converted_type is not parameter.expected_type:
         return _check_value_of_other_type(parameter, converted)
     if parameter.element_type is not None and not _has_expected_element_types(parameter, converted):
         return _make_element_type_mismatch(parameter, converted)

@@ -144,8 +144,7 @@ def _check_open(arguments: tuple[Any, ...], readable_folders: tuple[str, ...]) -
     path = arguments[0] if arguments else None
     flags = arguments[2] if len(arguments) > 2 else None
     is_written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-    is_path = isinstance(path, (str, bytes))
-    if is_written or not is_path:
+    if is_written or not isinstance(path, (str, bytes)):
         raise ForbiddenError("writing files is not allowed")
     real_path = os.path.realpath(os.fsdecode(path))
     if not real_path.startswith(readable_folders):

@@ -188,7 +188,7 @@ def _to_inspect_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _to_tool_message(result: ToolResult) -> dict[str, Any]:
-    """Write the result of a call as a tool message of Inspect. The text of an error is in `error`."""
+    """Write the result of a call as a tool message of Inspect. An error has a field of its own."""
     text = "\n".join([result.text, *result.attachments])
     message = {"role": "tool", "tool_call_id": result.call_id, "function": result.name}
     if result.is_error:

@@ -336,7 +336,7 @@ def _compute_column_metrics(
             values = compute_column_values(items, column.scorer, log_metrics)
             table = column.title
 
-        # A column can stand for several ones, such as a column for each key of a score.
+        # A column whose name is a pattern stands for a column for each matching key of the scores.
         for expanded in expand_column_pattern(column, values.complete):
             # Recorded figures can be compared only with figures of the same samples.
             are_same_samples = is_whole_run and _covers_all_samples(expanded, log_metrics)

@@ -24,6 +24,7 @@ MAX_DEPTH = 200
 """Maximum nesting depth of lists and objects."""
 MAX_WRITTEN_DEPTH = 254
 """Number of levels that orjson can write."""
+NESTED_TYPES = (dict, list)
 
 
 @dataclass(slots=True)
@@ -97,17 +98,40 @@ def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
 
 
 def count_colons(value: Any) -> int | None:
-    """Return the number of colons in the JSON text of a value.
-
-    None if orjson cannot write it, or if it has more than MAX_DEPTH levels.
-    """
-    nested = value
-    for _ in range(MAX_WRITTEN_DEPTH - MAX_DEPTH):
-        nested = [nested]
+    """Return the number of colons in the JSON text of a value. None if orjson cannot write it."""
     try:
-        return orjson.dumps(nested).count(b":")
+        return orjson.dumps(value).count(b":")
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def wrap_to_limit_depth(value: Any) -> Any:
+    """Return a value in so many lists that orjson cannot write it if it has more than MAX_DEPTH
+    levels.
+    """
+    wrapped = value
+    for _ in range(MAX_WRITTEN_DEPTH - MAX_DEPTH):
+        wrapped = [wrapped]
+    return wrapped
+
+
+def is_nested_too_deeply(value: Any) -> bool:
+    """Whether a JSON value has more than MAX_DEPTH levels, which the store cannot write.
+
+    The value is walked level by level and not by recursion, which deep values would exhaust.
+    """
+    if not isinstance(value, NESTED_TYPES):
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        parts: list[Any] = []
+        for parent in level:
+            children = parent.values() if isinstance(parent, dict) else parent
+            parts += [child for child in children if isinstance(child, NESTED_TYPES)]
+        if not parts:
+            return False
+        level = parts
+    return True
 
 
 def may_have_surrogates(text: str) -> bool:

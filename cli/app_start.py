@@ -16,7 +16,13 @@ from fcreview.cli.config import (
     record_first_start,
     save_theme,
 )
-from fcreview.cli.output import can_show_app, format_cell, is_in_browser, print_message
+from fcreview.cli.output import (
+    can_show_app,
+    format_cell,
+    is_in_browser,
+    print_message,
+    print_warning,
+)
 from fcreview.cli.recent_workspaces import record_recent_workspace
 from fcreview.cli.team_sync import sync_team_in_background, warn_of_ignored_team_files
 from fcreview.cli.workspace import WorkspaceSession, find_lake_location
@@ -337,9 +343,22 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
         items = format_count(n_reviewed, "item")
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
         print_message(f"{items} reviewed. The reviews are in {format_cell(str(journal))}")
+    warn_about_lost_drafts(app.session)
     if app.return_code:
         raise SystemExit(app.return_code)
     return app.next_switch
+
+
+def warn_about_lost_drafts(app_session: Session) -> None:
+    """Name the unsaved texts that could not be kept as drafts, such as on a full disk."""
+    from fcreview.store.drafts import describe_drafts
+
+    problem = app_session.drafts.write_unwritten()
+    lost = app_session.drafts.list_unwritten()
+    if not lost:
+        return
+    reason = problem or "the text is too long"
+    print_warning(f"The end of the app discards the {format_cell(describe_drafts(lost))}: {reason}")
 
 
 def _configure_for_browser(app_session: Session) -> None:

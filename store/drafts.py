@@ -42,13 +42,24 @@ class Draft:
 
 
 class DraftFile:
-    """Drafts of one annotator. Errors of the file system are ignored."""
+    """Drafts of one annotator.
+
+    Drafts that cannot be written, such as on a full disk, stay in memory. Each later change tries
+    to write them again.
+    """
 
     def __init__(self, state: AnnotatorState) -> None:
         self._state = state
+        self._unwritten: dict[tuple[str, str], Draft] = {}
 
     def read_all(self) -> list[Draft]:
-        """Return the drafts, the oldest first. Entries that are not drafts are omitted."""
+        """Return the drafts on disk and in memory, the oldest first. Entries of the file that are
+        not drafts are omitted.
+        """
+        saved = [draft for draft in self._read_file() if draft.is_for not in self._unwritten]
+        return [*saved, *self._unwritten.values()]
+
+    def _read_file(self) -> list[Draft]:
         entries = self._state.read(DRAFTS_FOLDER).get("drafts")
         if not isinstance(entries, list):
             return []
@@ -60,23 +71,57 @@ class DraftFile:
         beginning = _format_item_key(key) + SUBJECT_SEPARATOR
         return [draft for draft in self.read_all() if draft.subject.startswith(beginning)]
 
-    def keep(self, draft: Draft) -> None:
-        """Write a draft. It replaces an earlier draft of the same text."""
+    def keep(self, draft: Draft) -> str:
+        """Write a draft. It replaces an earlier draft of the same text.
+
+        Return why it could not be written, or an empty text.
+        """
+        self._unwritten.pop(draft.is_for, None)  # so that it becomes the latest draft
+        self._unwritten[draft.is_for] = draft
         if len(draft.text) > MAX_DRAFT_CHARACTERS:
-            return
-        others = [other for other in self.read_all() if other.is_for != draft.is_for]
-        self._write([*others, draft][-MAX_DRAFTS:])
+            return f"the text has more than {MAX_DRAFT_CHARACTERS:,} characters"
+        return self.write_unwritten()
+
+    def write_unwritten(self) -> str:
+        """Write the drafts that are only in memory.
+
+        Return why they could not be written, or an empty text.
+        """
+        # An earlier version of a text that is now too long stays on disk.
+        new = [
+            draft for draft in self._unwritten.values() if len(draft.text) <= MAX_DRAFT_CHARACTERS
+        ]
+        if not new:
+            return ""
+
+        replaced = {draft.is_for for draft in new}
+        saved = [draft for draft in self._read_file() if draft.is_for not in replaced]
+        problem = self._write([*saved, *new][-MAX_DRAFTS:])
+        if not problem:
+            for draft in new:
+                del self._unwritten[draft.is_for]
+        return problem
+
+    def list_unwritten(self) -> list[Draft]:
+        """Return the drafts that the end of the program would lose, the oldest first."""
+        return list(self._unwritten.values())
 
     def remove(self, draft: Draft) -> None:
         """Remove the draft of the same text, if there is one."""
-        drafts = self.read_all()
+        self._unwritten.pop(draft.is_for, None)
+        drafts = self._read_file()
         others = [other for other in drafts if other.is_for != draft.is_for]
         if len(others) < len(drafts):
             self._write(others)
 
-    def _write(self, drafts: Sequence[Draft]) -> None:
+    def _write(self, drafts: Sequence[Draft]) -> str:
+        """Write the file. Return why it could not be written, or an empty text."""
         entries = [asdict(draft) for draft in drafts]
-        self._state.try_write(DRAFTS_FOLDER, {"drafts": entries})
+        try:
+            self._state.write(DRAFTS_FOLDER, {"drafts": entries})
+        except OSError as error:
+            return error.strerror or str(error) or type(error).__name__
+        return ""
 
 
 def _parse_draft(entry: Any) -> Draft | None:
@@ -106,8 +151,9 @@ class DraftSlot:
                 return draft.text
         return None
 
-    def keep(self, text: str) -> None:
-        self._file.keep(replace(self._empty, text=text))
+    def keep(self, text: str) -> str:
+        """Write the draft. Return why it could not be written, or an empty text."""
+        return self._file.keep(replace(self._empty, text=text))
 
     def remove(self) -> None:
         self._file.remove(self._empty)

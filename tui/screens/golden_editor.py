@@ -505,14 +505,16 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._check_text()
         self.keep_draft_after_pause()
 
-    def keep_draft(self) -> None:
-        """Keep a changed text, so that it is there when the editor is opened again."""
+    def keep_draft(self) -> str:
+        """Keep a changed text, so that it is there when the editor is opened again. Return why it
+        could not be written, or an empty text.
+        """
         if self._draft is None:
-            return
+            return ""
         if self._text_area.text != self._initial_text:
-            self._draft.keep(self._text_area.text)
-        else:
-            self._draft.remove()
+            return self._draft.keep(self._text_area.text)
+        self._draft.remove()
+        return ""
 
     @work(exclusive=True, group="check")
     async def _check_text(self) -> None:

@@ -210,13 +210,13 @@ class NoteScreen(BottomDialog[str | None]):
     def on_text_area_changed(self) -> None:
         self.keep_draft_after_pause()
 
-    def keep_draft(self) -> None:
+    def keep_draft(self) -> str:
         if self._draft is None:
-            return
+            return ""
         if self.unsaved_input:
-            self._draft.keep(self._box.text)
-        else:
-            self._draft.remove()
+            return self._draft.keep(self._box.text)
+        self._draft.remove()
+        return ""
 
     def action_save(self) -> None:
         self.dismiss(self._box.text if self._box.text != self._note else None)

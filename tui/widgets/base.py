@@ -186,6 +186,8 @@ LEAVING_ACTIONS = frozenset({"back", "close", "cancel", "app.quit", "app.redraw"
 
 DRAFT_DELAY = 0.3
 """Seconds without a key press after which the text is kept as a draft."""
+DRAFT_RETRY_DELAY = 5.0
+"""Seconds after which a draft that could not be written is written again."""
 
 
 class GuardedScreen(Screen[T]):
@@ -212,6 +214,8 @@ class GuardedScreen(Screen[T]):
 
     The screen closes when it is open and uncovered.
     """
+    _draft_problem = ""
+    """Why the last draft could not be written. Empty if it was."""
     _held_keys: tuple[events.Key, ...] = ()
     """Kept keys, which the screen could not handle when they were pressed."""
     _released_key: events.Key | None = None
@@ -242,17 +246,31 @@ class GuardedScreen(Screen[T]):
         """
         return ""
 
-    def keep_draft(self) -> None:
-        """Keep the unsaved text as a draft, so that the next start offers it again.
+    def keep_draft(self) -> str:
+        """Keep the unsaved text as a draft, so that the next start offers it again. Return why it
+        could not be written, or an empty text.
 
         The app calls this before it ends.
         """
+        return ""
 
     @work(exclusive=True, group="draft")
     async def keep_draft_after_pause(self) -> None:
-        """Keep the draft when the user stops typing."""
+        """Keep the draft when the user stops typing. If it cannot be written, such as on a full
+        disk, say so once, and try again until it can.
+        """
         await asyncio.sleep(DRAFT_DELAY)
-        self.keep_draft()
+        self._keep_draft_or_warn()
+        while self._draft_problem:
+            await asyncio.sleep(DRAFT_RETRY_DELAY)
+            self._keep_draft_or_warn()
+
+    def _keep_draft_or_warn(self) -> None:
+        problem = self.keep_draft()
+        if problem and not self._draft_problem:
+            message = f"Draft not saved: {problem}. The text stays on this screen"
+            self.notify(sanitize(message), severity="warning", markup=False)
+        self._draft_problem = problem
 
     def action_close(self) -> None:
         self.dismiss(None)

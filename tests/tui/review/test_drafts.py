@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.app_start import warn_about_lost_drafts
 from fcreview.cli.wiring import build_golden_services
 from fcreview.store.drafts import (
     MAX_DRAFT_CHARACTERS,
@@ -124,12 +125,14 @@ def test_drafts_are_limited_and_damaged_entries_are_omitted(tmp_path: Path) -> N
     drafts = DraftFile(state)
     for number in range(MAX_DRAFTS + 2):
         drafts.keep(Draft("note", id="a", subject=str(number), text="t"))
-    drafts.keep(Draft("note", id="a", subject="3", text="u" * (MAX_DRAFT_CHARACTERS + 1)))
-    kept = drafts.read_all()
+    too_long = Draft("note", id="a", subject="3", text="u" * (MAX_DRAFT_CHARACTERS + 1))
+    assert drafts.keep(too_long) == "the text has more than 200,000 characters"
+    assert drafts.list_unwritten() == [too_long]
+    kept = DraftFile(state).read_all()
     assert [draft.subject for draft in kept] == [str(n) for n in range(2, MAX_DRAFTS + 2)]
     assert describe_drafts(kept) == "unsaved note on a, and 99 more"
     state.write("drafts", {"drafts": [1, {"kind": "note"}, {"kind": [], "id": "", "text": ""}]})
-    assert drafts.read_all() == []
+    assert DraftFile(state).read_all() == []
 
 
 @contextmanager
@@ -150,8 +153,55 @@ def test_full_disk_keeps_the_earlier_drafts(tmp_path: Path) -> None:
     drafts.keep(first)
     for room in (0, 1, 150, 500):
         with limit_file_size(room):
-            drafts.keep(second)
-        assert drafts.read_all() == [first]
+            assert drafts.keep(second) == "File too large"
+        assert DraftFile(AnnotatorState(tmp_path, "alice")).read_all() == [first]
+        assert drafts.read_all() == [first, second], "the newer draft is in memory"
         assert [path.name for path in (tmp_path / "drafts").iterdir()] == ["alice.json"]
-    drafts.keep(second)
-    assert drafts.read_all() == [first, second]
+    assert drafts.list_unwritten() == [second]
+    assert drafts.write_unwritten() == ""
+    assert DraftFile(AnnotatorState(tmp_path, "alice")).read_all() == [first, second]
+    assert drafts.list_unwritten() == []
+
+
+async def test_full_disk_is_reported_once_and_the_draft_is_saved_later(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fcreview.tui.widgets.base.DRAFT_RETRY_DELAY", 0.02)
+    app = make_app(workspace)
+    async with open_item(app) as pilot:
+        with limit_file_size(0):
+            await pilot.press("n", *"ab")
+            await wait_until(lambda: bool(app._notifications))
+            await pilot.press("c")
+            await wait_until(lambda: app.session.drafts.read_all()[-1].text == "abc")
+            assert [notice.message for notice in app._notifications] == [
+                "Draft not saved: File too large. The text stays on this screen"
+            ]
+            assert read_draft_texts(workspace) == []
+        await wait_until(lambda: read_draft_texts(workspace) == ["abc"])
+
+
+async def test_text_that_could_not_be_saved_is_offered_again_in_the_same_app(
+    workspace: Workspace,
+) -> None:
+    app = make_app(workspace)
+    async with open_item(app) as pilot:
+        (workspace.reviews / "alice.jsonl").mkdir(parents=True)
+        (workspace.root / "drafts").write_text("not a folder")
+        await pilot.press("n", *"ab")
+        await wait_until(lambda: bool(app.session.drafts.list_unwritten()))
+        await pilot.press("enter")
+        await wait_until(lambda: app.screen.pane._message.style == "bad")
+        await pilot.press("n")
+        assert note_text(app) == "ab"
+
+
+def test_end_of_the_app_names_the_texts_that_are_lost(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(workspace, "alice")
+    (workspace.root / "drafts").write_text("not a folder")
+    session.drafts.keep(Draft("note", id="a\nb", subject="1", text="t"))
+    warn_about_lost_drafts(session)
+    (message,) = capsys.readouterr().err.splitlines()
+    assert message.startswith("The end of the app discards the unsaved note on a")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
-from fcreview.store.reviews.review_index import UnreviewedItem
 from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
@@ -52,6 +51,32 @@ class Reviewer:
             detail: The item as the annotator saw it. Without it, and in blind mode, the database is
                 queried.
         """
+        event = self._make_review(item, annotation, detail)
+        return self._write([event])[0]
+
+    def review_with_siblings(
+        self,
+        item: int,
+        annotation: Annotation,
+        sibling_fixes: Iterable[tuple[int, Annotation]],
+        detail: ItemDetail | None = None,
+    ) -> list[Event]:
+        """Write a review of an item, and the golden fixes of siblings of its question. Either all
+        are on disk when this returns, or none. One undo retracts all.
+
+        Return the review, and then the fixes. Each fix is for the question of an item.
+
+        Raises StoreError in blind mode; JournalError and KeyError like `review`.
+        """
+        if self._store.blind:
+            raise StoreError("golden fixes of siblings are not available in blind mode")
+        review = self._make_review(item, annotation, detail)
+        fixes = [
+            self._make_sibling_fix(sibling, fix, review.event) for sibling, fix in sibling_fixes
+        ]
+        return self._write([review, *fixes])
+
+    def _make_review(self, item: int, annotation: Annotation, detail: ItemDetail | None) -> Event:
         if detail is None or detail.row.item != item or self._store.blind:
             circumstances, annotation = self._fetch_fields_and_override(item, annotation)
         else:
@@ -66,10 +91,29 @@ class Reviewer:
                 annotation = replace(
                     annotation, overrules=find_overridden_verdict(detail.item, annotation)
                 )
-        event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
+        return self._journal.make_event(annotation=annotation, queue=self.queue, **circumstances)
+
+    def _make_sibling_fix(self, item: int, fix: Annotation, review_id: str) -> Event:
+        """Return the golden fix of a sibling. It belongs to the review with this event id, which an
+        undo retracts together with it.
+        """
+        with self._store.lock:
+            key, prediction_hash, golden_hash = self._store.reviews.fetch_key_and_hashes(item)
+        return self._journal.make_event(
+            key,
+            fix,
+            prediction_hash=prediction_hash,
+            golden_hash=golden_hash,
+            blind=False,
+            queue=self.queue,
+            bulk=review_id,
+        )
+
+    def _write(self, events: Sequence[Event]) -> list[Event]:
+        written = self._journal.extend(events)
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
-        return event
+        return written
 
     def _fetch_fields_and_override(
         self, item: int, annotation: Annotation
@@ -116,31 +160,6 @@ class Reviewer:
         events = self._journal.append_bulk_review(
             zip(unreviewed, annotations, strict=True), queue=self.queue
         )
-        with self._store.lock:
-            self._store.reviews.add_new_journal_events()
-        return events
-
-    def review_golden_fixes(
-        self, fixes: Iterable[tuple[int, Annotation]], *, after: Event | None = None
-    ) -> list[Event]:
-        """Write golden fixes of several questions as one bulk review, which one undo retracts. Each
-        fix is for the question of an item. The events are on disk when this returns.
-
-        `after`: review of this annotator that the same undo retracts, such as the fix of a sibling.
-
-        Raises StoreError in blind mode; JournalError if the reviews could not be saved; KeyError if
-        an item does not exist.
-        """
-        if self._store.blind:
-            raise StoreError("bulk review is not available in blind mode")
-        reviews = []
-        with self._store.lock:
-            for item, annotation in fixes:
-                key, prediction_hash, golden_hash = self._store.reviews.fetch_key_and_hashes(item)
-                reviews.append(
-                    (UnreviewedItem(item, key, prediction_hash, golden_hash), annotation)
-                )
-        events = self._journal.append_bulk_review(reviews, queue=self.queue, after=after)
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
         return events

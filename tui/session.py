@@ -467,18 +467,27 @@ class Session(SessionSettings):
         await self.write(lambda _: None)
 
     async def record_review(
-        self, item: int, annotation: Annotation, detail: ItemDetail | None = None
+        self,
+        item: int,
+        annotation: Annotation,
+        detail: ItemDetail | None = None,
+        sibling_fixes: Sequence[tuple[int, Annotation]] = (),
     ) -> Event:
         """Write a review of an item. The review is on disk when this returns.
 
         Args:
             detail: The item as it was on screen.
+            sibling_fixes: Golden fixes of siblings, which are saved with the review or not at all.
 
-        Raises the exceptions of `Reviewer.review`.
+        Raises the exceptions of `Reviewer.review_with_siblings`.
         """
 
         def write_review(reviewer: Reviewer) -> Event:
-            event = reviewer.review(item, annotation, detail)
+            if sibling_fixes:
+                event, *_ = reviewer.review_with_siblings(item, annotation, sibling_fixes, detail)
+                self.n_bulk_changes += 1
+            else:
+                event = reviewer.review(item, annotation, detail)
             self._reviewed[event.event] = event.key
             return event
 
@@ -507,19 +516,6 @@ class Session(SessionSettings):
             return events
 
         return await self.write(write_reviews)
-
-    async def record_sibling_fixes(
-        self, fixes: Sequence[tuple[int, Annotation]], review: Event
-    ) -> None:
-        """Write the golden fixes of an item's siblings, which one undo retracts together with the
-        review of the item. Raises the exceptions of `Reviewer.review_golden_fixes`.
-        """
-
-        def write_fixes(reviewer: Reviewer) -> None:
-            reviewer.review_golden_fixes(fixes, after=review)
-            self.n_bulk_changes += 1
-
-        await self.write(write_fixes)
 
     async def undo_latest_review(self) -> list[Event]:
         """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""

@@ -187,18 +187,30 @@ def _record_review(
     """Record a review of an item, and print it."""
     detail = session.store.read_detail(item_number)
     annotation = review_options.build_annotation(detail)
-    sibling_fixes: list[SiblingFix] = []
     if review_options.corrects_siblings:
-        # The siblings are found by the golden answer before this review.
-        sibling_fixes = _plan_sibling_fixes(session, item_number, annotation)
+        events = _correct_with_siblings(session, item_number, annotation, review_options)
+    else:
+        if review_options.accepts_golden_fix:
+            annotation = _accept_golden_fix(session, item_number, annotation)
+        events = [session.create_reviewer().review(item_number, annotation)]
 
-    if review_options.accepts_golden_fix:
-        annotation = _accept_golden_fix(session, item_number, annotation)
-    event = session.create_reviewer().review(item_number, annotation)
-    _print_event(event, as_json)
+    for event in events:
+        _print_event(event, as_json)
     _warn_about_contradiction(session, detail.row)
-    if review_options.corrects_siblings:
-        _correct_siblings(session, sibling_fixes, annotation, event, review_options, as_json)
+
+
+def _correct_with_siblings(
+    session: WorkspaceSession, item_number: int, review: Annotation, review_options: ReviewOptions
+) -> list[Event]:
+    """Record a golden fix with those of the siblings, all or none. Return the events."""
+    sibling_fixes = _plan_sibling_fixes(session, item_number, review)
+    if not sibling_fixes:
+        print_message("no sibling has another golden answer")
+
+    fixes = _make_sibling_reviews(session, sibling_fixes, review, review_options)
+    if review_options.accepts_golden_fix:
+        review = _accept_golden_fix(session, item_number, review)
+    return session.create_reviewer().review_with_siblings(item_number, review, fixes)
 
 
 def _plan_sibling_fixes(
@@ -216,21 +228,15 @@ def _plan_sibling_fixes(
     return plan_sibling_fixes(session.store, item_number, review.golden_fix or {}, formats)
 
 
-def _correct_siblings(
+def _make_sibling_reviews(
     session: WorkspaceSession,
     sibling_fixes: Sequence[SiblingFix],
     review: Annotation,
-    event: Event,
     review_options: ReviewOptions,
-    as_json: bool,
-) -> None:
-    """Record the golden fix of each sibling with the note of the first review, but without its
+) -> list[tuple[int, Annotation]]:
+    """Return (item, golden fix) of each sibling, with the note of the first review, but without its
     verdict, which is about another answer. Name the siblings that cannot be corrected.
-
-    `event`: the first review, which an undo retracts with those of the siblings.
     """
-    if not sibling_fixes:
-        print_message("no sibling has another golden answer")
     fixes = []
     for sibling_fix in sibling_fixes:
         item = sibling_fix.question.item
@@ -242,8 +248,7 @@ def _correct_siblings(
         if review_options.accepts_golden_fix:
             annotation = _accept_golden_fix(session, item, annotation)
         fixes.append((item, annotation))
-    for sibling_event in session.create_reviewer().review_golden_fixes(fixes, after=event):
-        _print_event(sibling_event, as_json)
+    return fixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class Journal:
 
     def append(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
         """Write one event and sync it to disk. After a JournalError, the event does not count."""
-        return self.extend([self._new_event(key, annotation, **event_fields)])[0]
+        return self.extend([self.make_event(key, annotation, **event_fields)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
         """Write several events at once and return them with their hashes.
@@ -195,19 +195,13 @@ class Journal:
         reviews: Iterable[tuple[UnreviewedItem, Annotation]],
         *,
         queue: str | None = None,
-        after: Event | None = None,
     ) -> list[Event]:
-        """Write one bulk review, with one event for each item.
-
-        `after`: review of the annotator that the bulk review belongs to. Its id is then the name of
-        the bulk review, so that one undo retracts both.
-        """
-        name = secrets.token_hex(16) if after is None else after.event
-        shared = {"blind": False, "queue": queue, "bulk": name}
+        """Write one bulk review, with one event for each item."""
+        shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
         events = []
         for item, annotation in reviews:
             hashes = {"prediction_hash": item.prediction_hash, "golden_hash": item.golden_hash}
-            events.append(self._new_event(item.key, annotation, **hashes, **shared))
+            events.append(self.make_event(item.key, annotation, **hashes, **shared))
         return self.extend(events)
 
     def retract(self, *events: Event) -> list[Event]:
@@ -219,12 +213,14 @@ class Journal:
             annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
             hashes = {"prediction_hash": event.prediction_hash, "golden_hash": event.golden_hash}
             retractions.append(
-                self._new_event(event.key, annotation, retracts=event.event, **hashes)
+                self.make_event(event.key, annotation, retracts=event.event, **hashes)
             )
         return self.extend(retractions)
 
-    def _new_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
-        """Return the event of an annotation by this annotator, with a new id and the current time."""
+    def make_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
+        """Return the event of an annotation by this annotator, with a new id and the current time.
+        `extend` writes it.
+        """
         names = ("act", "target", "criterion", *ANNOTATION_FIELDS)
         annotation_fields = {name: getattr(annotation, name) for name in names}
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -284,21 +284,15 @@ class SavedReview:
     event: Event
     is_contradictory: bool = False
     """Whether the verdict contradicts another verdict of the annotator on the item."""
-    sibling_problem: str = ""
-    """Why the golden fixes of the siblings could not be written. Empty if they were."""
 
     @property
     def text(self) -> str:
         text = f"saved: {self.review.text}{_overridden_source_text(self.event)}"
-        if self.sibling_problem:
-            return f"{text}, siblings NOT SAVED: {self.sibling_problem}"
         return f"{text}, contradicts your other verdicts" if self.is_contradictory else text
 
     @property
     def style(self) -> str:
         """Style of the message."""
-        if self.sibling_problem:
-            return "bad"
         return "warn" if self.is_contradictory else "good"
 
     @property
@@ -386,7 +380,9 @@ class ReviewRecorder:
         subject = review.subject
         annotation = review.annotation
         try:
-            event = await self._session.record_review(subject.item, annotation, subject.detail)
+            event = await self._session.record_review(
+                subject.item, annotation, subject.detail, review.sibling_fixes
+            )
         except Exception as error:
             # Whatever the reason, the annotator must see that the review is not saved.
             reason = _error_text(error)
@@ -397,23 +393,8 @@ class ReviewRecorder:
         question = (annotation.target, annotation.criterion)
         if is_number and question in find_score_criteria(subject.detail):
             self._last_score = subject.item, annotation.criterion
-        sibling_problem = await self._save_sibling_fixes(review, event)
         is_contradictory = await self._contradicts_own_verdicts(review)
-        return SavedReview(
-            review, event, is_contradictory=is_contradictory, sibling_problem=sibling_problem
-        )
-
-    async def _save_sibling_fixes(self, review: NewReview, event: Event) -> str:
-        """Write the golden fixes of the siblings. Return why they could not be written, or an empty
-        text.
-        """
-        if not review.sibling_fixes:
-            return ""
-        try:
-            await self._session.record_sibling_fixes(review.sibling_fixes, event)
-        except Exception as error:  # the review of the item itself is on disk
-            return _error_text(error)
-        return ""
+        return SavedReview(review, event, is_contradictory=is_contradictory)
 
     async def _contradicts_own_verdicts(self, review: NewReview) -> bool:
         """Whether a saved verdict contradicts other verdicts of the annotator on the item, by the

@@ -6,9 +6,13 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fcreview.errors import CommandError
+from fcreview.importers import registry
+from fcreview.model.item import Item, Run
 from tests.commands import Done
 from tests.sibling_runs import BASE_ITEM, CALLS, FIX, write_sibling_runs
 from tests.store.reviews.test_full_disk import LimitedDisk
@@ -51,7 +55,7 @@ def test_siblings_get_the_correction_and_others_are_named(cli: Cli, runs: Path) 
     }
 
 
-def test_full_disk_saves_exactly_the_fixes_that_are_printed(
+def test_full_disk_saves_all_fixes_or_none(
     cli: Cli, imported_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = [BASE_ITEM, "--golden-fix", json.dumps(FIX), "--accept", "--siblings"]
@@ -67,9 +71,27 @@ def test_full_disk_saves_exactly_the_fixes_that_are_printed(
             LimitedDisk(patched, room)
             done = cli("label", runs, *command)
         assert done.code == 1
-        assert "No space left on device. The review was not saved" in done.err
-        n_printed = done.out.count("with a golden fix accepted")
-        assert n_printed == len(fetch_golden_fixes(cli, runs)) == int(room > len(first_line))
+        assert "No space left on device. The 2 reviews were not saved" in done.err
+        assert "with a golden fix" not in done.out
+        assert fetch_golden_fixes(cli, runs) == {}
+
+
+def test_fix_is_not_saved_if_the_effect_on_a_sibling_cannot_be_measured(
+    cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The item itself is measured last."""
+    usual_rescore = registry.rescore
+
+    def rescore(run: Run, item: Item, *arguments: Any) -> registry.RescoredVerdict:
+        if item.id != BASE_ITEM:
+            raise CommandError("the dataset has vanished")
+        return usual_rescore(run, item, *arguments)
+
+    monkeypatch.setattr(registry, "rescore", rescore)
+    done = cli("label", runs, BASE_ITEM, "--golden-fix", json.dumps(FIX), "--accept", "--siblings")
+    assert done.code == 1
+    assert "the dataset has vanished" in done.err
+    assert fetch_golden_fixes(cli, runs) == {}
 
 
 def test_one_undo_retracts_the_fix_with_those_of_the_siblings(cli: Cli, runs: Path) -> None:

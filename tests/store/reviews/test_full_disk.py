@@ -26,14 +26,15 @@ class LimitedDisk:
     """Replaces `os.write` by one that fails after a number of bytes."""
 
     def __init__(self, patched: pytest.MonkeyPatch, room: int) -> None:
-        self._room, self._write = room, os.write
+        self.room = room
+        self._write = os.write
         patched.setattr(os, "write", self.write)
 
     def write(self, descriptor: int, data: bytes) -> int:
-        if not self._room:
+        if not self.room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        some = self._write(descriptor, data[: self._room])
-        self._room -= some
+        some = self._write(descriptor, data[: self.room])
+        self.room -= some
         return some
 
 

@@ -15,6 +15,7 @@ from fcreview.tui.text.lines import format_json, plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.sharing import Imports
 from tests.sibling_runs import BASE_ITEM, FIX, write_sibling_runs
+from tests.store.reviews.test_full_disk import LimitedDisk
 from tests.tui.screens.item_host import (
     ItemHost,
     KeyPresser,
@@ -25,6 +26,7 @@ from tests.tui.screens.item_host import (
 )
 
 WIDE = (100, 40)
+BYTES_BETWEEN_ONE_AND_TWO_LINES = 1000
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,19 @@ async def test_siblings_are_corrected_and_undone_with_the_item(
         retracted = [event["retracts"] for event in read_events(sibling_workspace)[2:]]
         assert retracted == [own["event"], sibling["event"]]
         assert f"{BASE_ITEM} and 1 sibling" in bar_text(app, "status")
+
+
+async def test_full_disk_saves_neither_the_item_nor_its_siblings(
+    sibling_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_effect(sibling_workspace) as (app, pilot):
+        await pilot.press("s")
+        with monkeypatch.context() as patched:
+            disk = LimitedDisk(patched, room=BYTES_BETWEEN_ONE_AND_TWO_LINES)
+            await pilot.press("p")
+            assert disk.room == 0, "the first line fits"
+        assert "NOT SAVED" in bar_text(app, "status")
+        assert read_events(sibling_workspace) == []
 
 
 async def test_second_press_leaves_the_siblings(sibling_workspace: Workspace) -> None:

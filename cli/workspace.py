@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fcreview.cli.config import locate_config_file
 from fcreview.cli.options import NO_ERRATA, WorkspaceOptions
 from fcreview.cli.output import emit, print_limited_messages, print_message, print_warning
 from fcreview.errors import CommandError, UsageError
@@ -266,6 +267,7 @@ class WorkspaceSession:
             print_journal_warnings(
                 [*self._store.reviews.warnings, *self._store.judgements.warnings]
             )
+            warn_about_sync_copies(self.workspace)
             _warn_about_unrescored_items(self._store)
             if not self._store.is_verified:
                 self._print_not_verified()
@@ -499,6 +501,27 @@ def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
     print_limited_messages(
         warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format
+    )
+
+
+def warn_about_sync_copies(workspace: Workspace) -> None:
+    """Warn about copies of files, such as queues, errata and the configuration, that two machines
+    changed.
+    """
+    from fcreview.store.sync_copies import (
+        describe_sync_copies,
+        describe_sync_copy,
+        find_sync_copies,
+    )
+
+    messages = describe_sync_copies(workspace)
+    config_file = locate_config_file()
+    for path in find_sync_copies(config_file.parent, config_file.name):
+        messages.append(f"{path}: {describe_sync_copy(path)}")
+    print_limited_messages(
+        [sanitize(message) for message in messages],
+        MAX_MESSAGES,
+        "{} more copies that other machines changed. Run fcreview doctor to list them".format,
     )
 
 

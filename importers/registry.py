@@ -73,6 +73,7 @@ from fcreview.model.metric import (
     build_tag_metrics,
 )
 from fcreview.model.metric import find_own_score as find_own_score_in
+from fcreview.model.sync_copy import find_original_name
 from fcreview.run_plan import (
     AppliedGoldenFix,
     DiscoveredRuns,
@@ -204,11 +205,17 @@ def _collect_claims(
     dataset_folders: Sequence[Path],
     search: SearchOptions,
 ) -> DiscoveredRuns:
-    """Find the runs of all importers. Several runs can claim the same file."""
+    """Find the runs of all importers. Several runs can claim the same file.
+
+    No importer reads a copy that a sync program made, because two machines changed the file.
+    """
     originals = [path for path in files if path not in copies]
+    unsynced = [
+        path for path in files if path not in copies or find_original_name(path.name) is None
+    ]
     collected = DiscoveredRuns()
     for importer in importers:
-        searched_files = originals if importer.ignores_copies else files
+        searched_files = originals if importer.ignores_copies else unsynced
         claims = _search_runs(importer, searched_files, dataset_folders, search)
         for plan in claims.plans:
             if not _is_guess_about_claimed_files(plan, collected.claimed):

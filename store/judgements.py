@@ -33,6 +33,7 @@ from fcreview.judging.records import (
     serialize_record,
 )
 from fcreview.model.review import ItemKey
+from fcreview.model.sync_copy import find_original_name
 from fcreview.safe_files import MAX_JOURNAL_BYTES
 from fcreview.store.review_sql import is_resolved_sql
 from fcreview.store.workspace import Workspace, make_write_error, to_safe_annotator
@@ -94,11 +95,15 @@ def get_judgements_folder(workspace: Workspace) -> Path:
 
 
 def list_judges(workspace: Workspace) -> list[str]:
-    """Return the names of the judges of a workspace, in alphabetical order."""
+    """Return the names of the judges of a workspace, in alphabetical order.
+
+    Copies that a sync program made are no judges. `store/sync_copies.py` names them.
+    """
     judges = []
     for path in get_judgements_folder(workspace).glob(f"*{SUFFIX}"):
         # A file with another name was not written by fcreview.
-        if to_safe_annotator(path.stem) == path.stem:
+        has_judge_name = to_safe_annotator(path.stem) == path.stem
+        if has_judge_name and find_original_name(path.name) is None:
             judges.append(path.stem)
     return sorted(judges)
 

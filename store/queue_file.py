@@ -19,6 +19,7 @@ import orjson
 from fcreview.errors import FcreviewError
 from fcreview.model.effective_verdict import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
+from fcreview.model.sync_copy import find_original_name
 from fcreview.model.wording import format_count
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.rows import BUILTIN_QUEUES, to_item_number
@@ -178,8 +179,15 @@ def queue_path(workspace: Workspace, name: str) -> Path:
 
 
 def list_queue_names(workspace: Workspace) -> list[str]:
-    """Return the names of all queue files in alphabetical order, including unreadable files."""
-    return sorted(path.stem for path in workspace.queues.glob("*.json") if path.is_file())
+    """Return the names of all queue files in alphabetical order, including unreadable files.
+
+    Copies that a sync program made are no queues. `store/sync_copies.py` names them.
+    """
+    names = []
+    for path in workspace.queues.glob("*.json"):
+        if path.is_file() and find_original_name(path.name) is None:
+            names.append(path.stem)
+    return sorted(names)
 
 
 def read_queue(workspace: Workspace, name: str) -> QueueFile:

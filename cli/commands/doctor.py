@@ -301,16 +301,13 @@ def _collect_copied_file_facts(workspace: Workspace) -> Iterator[Fact]:
 
     Copies of journals count as journals, and have problems of their own.
     """
+    from fcreview.store.sync_copies import describe_sync_copy
+
     for path in sorted(workspace.root.rglob("*")):
-        original = find_original_name(path.name)
-        if original is None or path.is_relative_to(workspace.reviews):
-            continue
-        problem = (
-            f"a copy of {original} that another machine changed. fcreview does not use it. Compare"
-            " both files, and delete the copy"
-        )
-        location = str(path.relative_to(workspace.root))
-        yield _build_fact("workspace", problem, location, is_problem=True)
+        is_copy = find_original_name(path.name) is not None
+        if is_copy and not path.is_relative_to(workspace.reviews):
+            location = str(path.relative_to(workspace.root))
+            yield _build_fact("workspace", describe_sync_copy(path), location, is_problem=True)
 
 
 def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:

@@ -23,6 +23,7 @@ from fcreview.cli.workspace import (
     read_workspace_file,
     resolve_annotator,
     save_accepted_rules,
+    warn_about_sync_copies,
 )
 from fcreview.errors import CommandError, FcreviewError, UsageError
 from fcreview.model.wording import format_count
@@ -243,6 +244,7 @@ def _merge_workspace(
     plan = plan_journal_merge(workspace, other, annotator, include_own=includes_own)
     _, warnings = read_events_and_warnings(workspace)
     print_journal_warnings(warnings)
+    warn_about_sync_copies(other)
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
 

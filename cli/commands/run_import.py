@@ -39,7 +39,12 @@ from fcreview.cli.output import (
     print_warning,
 )
 from fcreview.cli.run_options import set_options_and_errata
-from fcreview.cli.workspace import MAX_LISTED_RUNS, locate_lake_workspace, resolve_lake_location
+from fcreview.cli.workspace import (
+    MAX_LISTED_RUNS,
+    locate_lake_workspace,
+    resolve_lake_location,
+    warn_about_sync_copies,
+)
 from fcreview.cli.workspace_import import (
     discover_runs,
     explain_no_runs,
@@ -189,6 +194,7 @@ class _ImportOutcome:
 def _import_to_workspace(options: WorkspaceOptions, config: Config) -> _ImportOutcome:
     """Find the runs and import them, and count their scores."""
     workspace, summary = import_discovered_runs(options, _discover_runs(options, config), config)
+    warn_about_sync_copies(workspace)
     scores: ScoresByRun = {}
     if workspace.store.exists():
         scores = _fetch_score_counts(workspace)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fcreview.model.item import ImportIssue
+from fcreview.model.sync_copy import find_original_name
 
 _MARK = r"(?:old|backups?|bak|bkp|copy|copies|kopie|copie|副本)"
 _STRONG_MARK = r"(?:backups?|bak|bkp|copy|copies|kopie|copie|副本)"
@@ -112,6 +113,9 @@ def list_original_names(name: str) -> list[str]:
     the start and at the end of names. Empty if the name has none.
     """
     originals = []
+    synced_file = find_original_name(name)
+    if synced_file is not None:
+        originals.append(synced_file)
     mark_at_end = _SUFFIX_BEHIND_EXTENSION.fullmatch(name)
     if mark_at_end is not None:
         originals.append(mark_at_end["original"])
@@ -191,6 +195,8 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     if len(paths) == 1:
         place = original.name if is_same_folder else str(original)
         what = f"ignored, a copy of {place}"
+        if find_original_name(first.name) is not None:
+            what = f"{what} that another machine changed"
         return ImportIssue(str(first), what=what, severity="notice")
     if is_same_folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"

@@ -373,17 +373,20 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _list_visible_warnings(store: Store) -> list[str]:
-    """Return the warnings about the store and the journals: damaged lake files, an unverified
-    store, damaged journals.
+    """Return the warnings about the store and the workspace: damaged lake files, an unverified
+    store, copies of files that two machines changed, damaged journals.
 
     In blind mode, warnings about the journals of other annotators are omitted.
     """
+    from fcreview.store.sync_copies import describe_sync_copies
+
     warnings = []
     for file in store.damaged_files:
         name = file.removeprefix(f"{store.workspace.lake}/")
         warnings.append(f"lake: {sanitize(name)}")
     if not store.is_verified:
         warnings.append("reviews: store.duckdb is not verified: another user wrote it")
+    warnings += [sanitize(message) for message in describe_sync_copies(store.workspace)]
     # A warning begins with the name of the journal file.
     own_journal = f"{store.annotator}.jsonl "
     for warning in store.reviews.warnings:

@@ -35,7 +35,10 @@ from fcreview.store.rows import ITEM_COLUMNS, ITEM_NUMBERS_PER_RUN
 from fcreview.store.workspace import Workspace
 
 LOADING_MEMORY_LIMIT = "200MB"  # beyond this limit, DuckDB writes to the temporary folder
-MAX_LOADING_MEMORY_LIMIT = "2GB"  # for a run with huge items
+LARGER_MEMORY_LIMITS = ("1GB", "2GB")
+"""Limits for a run with huge items, the next one only if the one before is not enough: DuckDB uses
+what it is allowed to, and needs the texts of a whole row group in memory when it commits.
+"""
 _COPY_BYTES = 1 << 20
 MIN_READER_BYTES = 1 << 21
 """Smallest limit of a line for DuckDB's JSON reader, which reserves memory for it."""
@@ -153,6 +156,7 @@ class StoreBuilder:
         # rows of the tables `runs` and `sources` (by run) to insert at the end
         self._runs: list[dict[str, Any]] = []
         self._sources: dict[int, list[dict[str, Any]]] = {}
+        self._larger_limits = list(LARGER_MEMORY_LIMITS)
 
         database_folder = self._choose_database_folder()
         self._path = database_folder / workspace.store.name
@@ -255,15 +259,17 @@ class StoreBuilder:
     def _retry_with_more_memory(self, work: Callable[[], object]) -> None:
         """Call `work`.
 
-        If DuckDB runs out of memory, raise the memory limit permanently and call `work` again.
+        Whenever DuckDB runs out of memory, raise the memory limit permanently and call `work`
+        again.
         """
-        try:
-            work()
-        except duckdb.Error as error:
-            if not is_memory_limit_error(error):
-                raise
-            self._execute(f"SET memory_limit = '{MAX_LOADING_MEMORY_LIMIT}'")
-            work()
+        while True:
+            try:
+                work()
+                return
+            except duckdb.Error as error:
+                if not is_memory_limit_error(error) or not self._larger_limits:
+                    raise
+            self._execute(f"SET memory_limit = '{self._larger_limits.pop(0)}'")
 
     def _load_items_and_issues(
         self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool

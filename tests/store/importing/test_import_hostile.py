@@ -45,6 +45,7 @@ def test_part_that_needs_more_memory_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(builder, "LOADING_MEMORY_LIMIT", "12MB")
+    monkeypatch.setattr(builder, "LARGER_MEMORY_LIMITS", ("13MB", "1GB"))
     long = {"messages": [["x" * 8_000_000]]}
     row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
     workspace = find_workspace(tmp_path)

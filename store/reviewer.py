@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +51,11 @@ class Reviewer:
             detail: The item as the annotator saw it. Without it, and in blind mode, the database is
                 queried.
         """
-        event = self._make_review(item, annotation, detail)
-        return self._write([event])[0]
+        fields, annotation = self._complete_review(item, annotation, detail)
+        event = self._journal.append(annotation=annotation, queue=self.queue, **fields)
+        with self._store.lock:
+            self._store.reviews.add_new_journal_events()
+        return event
 
     def review_with_siblings(
         self,
@@ -70,28 +73,35 @@ class Reviewer:
         """
         if self._store.blind:
             raise StoreError("golden fixes of siblings are not available in blind mode")
-        review = self._make_review(item, annotation, detail)
+        fields, annotation = self._complete_review(item, annotation, detail)
+        review = self._journal.make_event(annotation=annotation, queue=self.queue, **fields)
         fixes = [
             self._make_sibling_fix(sibling, fix, review.event) for sibling, fix in sibling_fixes
         ]
-        return self._write([review, *fixes])
+        events = self._journal.extend([review, *fixes])
+        with self._store.lock:
+            self._store.reviews.add_new_journal_events()
+        return events
 
-    def _make_review(self, item: int, annotation: Annotation, detail: ItemDetail | None) -> Event:
+    def _complete_review(
+        self, item: int, annotation: Annotation, detail: ItemDetail | None
+    ) -> tuple[dict[str, Any], Annotation]:
+        """Return the further fields of a review, and its annotation with the automatic verdict that
+        it overrides. See `review` for the arguments.
+        """
         if detail is None or detail.row.item != item or self._store.blind:
-            circumstances, annotation = self._fetch_fields_and_override(item, annotation)
-        else:
-            circumstances = {
-                "key": detail.key,
-                "prediction_hash": detail.item.prediction_hash,
-                "golden_hash": detail.item.golden_hash,
-                "blind": False,
-                "presentation": detail.presentation,
-            }
-            if annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(
-                    annotation, overrules=find_overridden_verdict(detail.item, annotation)
-                )
-        return self._journal.make_event(annotation=annotation, queue=self.queue, **circumstances)
+            return self._fetch_fields_and_override(item, annotation)
+        fields = {
+            "key": detail.key,
+            "prediction_hash": detail.item.prediction_hash,
+            "golden_hash": detail.item.golden_hash,
+            "blind": False,
+            "presentation": detail.presentation,
+        }
+        if annotation.verdict is not None and annotation.overrules is None:
+            overridden = find_overridden_verdict(detail.item, annotation)
+            annotation = replace(annotation, overrules=overridden)
+        return fields, annotation
 
     def _make_sibling_fix(self, item: int, fix: Annotation, review_id: str) -> Event:
         """Return the golden fix of a sibling. It belongs to the review with this event id, which an
@@ -108,12 +118,6 @@ class Reviewer:
             queue=self.queue,
             bulk=review_id,
         )
-
-    def _write(self, events: Sequence[Event]) -> list[Event]:
-        written = self._journal.extend(events)
-        with self._store.lock:
-            self._store.reviews.add_new_journal_events()
-        return written
 
     def _fetch_fields_and_override(
         self, item: int, annotation: Annotation

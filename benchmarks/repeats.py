@@ -59,6 +59,9 @@ SETTINGS = (
     Setting(n_clusters=50, questions_per_cluster=4, n_runs=3, a=2, b=1),
     Setting(n_clusters=50, questions_per_cluster=1, n_runs=5, a=8, b=1),
     Setting(n_clusters=40, questions_per_cluster=1, n_runs=4, a=1, b=3),
+    Setting(n_clusters=30, questions_per_cluster=1, n_runs=4, a=5, b=1),
+    Setting(n_clusters=200, questions_per_cluster=1, n_runs=4, a=10, b=0.5),
+    Setting(n_clusters=100, questions_per_cluster=1, n_runs=4, a=0.5, b=5),
 )
 
 
@@ -116,7 +119,11 @@ def measure(setting: Setting, n_draws: int) -> None:
     print(setting)
     for name, count in n_covered.items():
         half_width = 100 * mean(half_widths[name])
-        print(f"  {name:8} covered {100 * count / n_draws:5.1f} %, half-width {half_width:4.1f}")
+        true_value = 100 * setting.compute_true_value(name)
+        print(
+            f"  {name:8} {true_value:5.1f}, covered {100 * count / n_draws:5.1f} %,"
+            f" half-width {half_width:4.1f}"
+        )
     print(f"  p < 0.05 in {100 * n_significant / n_draws:.1f} % of equal groups", flush=True)
 
 

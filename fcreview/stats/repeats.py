@@ -287,12 +287,21 @@ def _compute_interval(
     squares += value * (1 - value) * mean_weight**2
     variance = squares * n_clusters / (n_clusters - 1) / total_weight**2
 
-    # Without any deviation, or at 0 and 1, each cluster counts as one item.
     effective_n = float(n_clusters)
-    if variance > 0 and 0 < value < 1:
+    if variance > 0 and not _is_at_limit(value, n_clusters):
         effective_n = value * (1 - value) / variance
     quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return compute_wilson_interval_of_share(value, effective_n / quantile_ratio**2)
+
+
+def _is_at_limit(share: float, n_clusters: int) -> bool:
+    """Whether fewer answers than those of one cluster keep a share from 0 or from 1.
+
+    The rare answers that would move the share by much are then not in the sample, so the variance
+    cannot be estimated. The interval uses the largest possible one, that of as many independent
+    items as there are clusters.
+    """
+    return n_clusters * min(share, 1 - share) < 1
 
 
 def _compare_groups(

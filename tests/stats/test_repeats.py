@@ -81,6 +81,20 @@ def test_intervals_equal_a_program_with_arrays() -> None:
     assert summary.mean.high == pytest.approx(max(roots), abs=2e-4)
 
 
+def test_rare_answers_near_all_passes_count_each_question_as_one_item() -> None:
+    """One of 100 questions lacks a third of the points of pass@2, so its variance says little."""
+    stable = "P" * 99
+    (summary,) = summarize([make_outcomes(stable + last) for last in "PFF"])
+    (pass_at_2,) = [figure for figure in summary.figures if figure.name == "pass@2"]
+
+    value = (99 + 2 / 3) / 100
+    z = student_t.ppf(0.975, 99)
+    roots = np.roots([1 + z**2 / 100, -2 * value - z**2 / 100, value**2])
+    assert pass_at_2.value == pytest.approx(value)
+    assert pass_at_2.low == pytest.approx(min(roots), abs=2e-4)
+    assert pass_at_2.high == pytest.approx(max(roots), abs=2e-4)
+
+
 def test_the_interval_covers_the_chance_of_questions_and_answers() -> None:
     n_covered = 0
     n_draws = 150

@@ -35,6 +35,7 @@ from fcreview.tables.calibration import (
     build_calibration_table,
     build_error_table,
     build_scope_table,
+    build_trust_table,
     compute_calibration_groups,
     list_useful_scopes,
 )
@@ -104,14 +105,17 @@ def build_calibration_section(
 ) -> Section:
     """Return the section that compares automatic verdicts with human ones.
 
-    It has the confusion matrix and measures of each source, the measures by each of `scopes`, and
-    the most frequent errors.
+    It compares the sources, and has the confusion matrix and measures of each source, the measures
+    by each of `scopes`, and the most frequent errors.
     """
     if not pairs:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
 
     groups = compute_calibration_groups(pairs, "overall")
     tables = [build_calibration_table(groups, max_cells=MAX_MATRIX_CELLS)]
+    trust_table = _build_trust_table(pairs)
+    if trust_table is not None:
+        tables.insert(0, trust_table)
     useful_scopes = list_useful_scopes(pairs)
     for scope in scopes:
         if scope in useful_scopes:
@@ -128,6 +132,18 @@ def build_calibration_section(
         blocks=[Paragraph(text) for text in (*describe_selection(pairs), *NOTES)],
         sections=[build_table_section(table) for table in tables],
     )
+
+
+def _build_trust_table(pairs: Sequence[VerdictPair]) -> Table | None:
+    """Return the table that compares automatic sources, as in `fcreview calibrate`; None with fewer
+    than two sources that judge whole items.
+    """
+    from fcreview.stats.judge_trust import compute_judge_figures  # imports numpy
+
+    figures = compute_judge_figures(pairs)
+    if len(figures.sources) < 2:
+        return None
+    return build_trust_table(figures)
 
 
 def build_table_section(table: Table) -> Section:

@@ -37,6 +37,8 @@ from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     VerdictPair,
 )
+from fcreview.stats.judge_trust import compute_judge_figures
+from fcreview.tables.calibration import build_trust_table
 from fcreview.tables.table import Bar, Cell, Row, Table, Whisker, make_table
 from tests.exporters.page_reader import read_page
 
@@ -242,6 +244,20 @@ def test_source_has_a_matrix_and_measures() -> None:
         ["judge oak · correct", "", "", "", ""],
         ["category simple", "pass, human fail", "1 of 7", "14.3 %", "[2.6, 51.3]"],
     ]
+
+
+def test_sources_are_compared_as_in_calibrate() -> None:
+    pairs = []
+    for at in range(20):
+        pairs.append(make_pair(at, at % 2 == 0, at % 2 == 0))
+        pairs.append(make_pair(at, at % 4 == 0, at % 2 == 0, judge="elm"))
+    trust, *_ = make_section(pairs).sections
+    (table,) = list_tables(trust)
+    assert table == build_trust_table(compute_judge_figures(pairs))
+    assert [row[0] for row in list_cells(table)] == ["judge oak", "judge elm"]
+
+    (only_source, *_) = make_section(pairs[::2]).sections
+    assert only_source.title == "calibration overall"
 
 
 def test_section_states_how_items_were_selected() -> None:

@@ -4,6 +4,7 @@ read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
@@ -21,11 +22,13 @@ from fcreview.model.wording import format_count, format_metric_value
 from fcreview.tables.estimates import (
     format_metric_estimate,
     format_metric_range,
+    summarize_source_strata,
 )
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import MetricEstimate
+    from fcreview.stats.source_strata import SourceStrata
     from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow
@@ -44,15 +47,14 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
     status = session.store.analysis.fetch_sample_status(row.run)
     estimation_input = build_estimation_input(session, row, status)
     estimate = next(estimate_metrics(estimation_input, settings))
-    agreement = count_run_label_agreement(session, row)
 
     entries = [
         SheetEntry("figure", list(_describe_figure(estimate))),
         SheetEntry("estimand", [_describe_estimand(row, estimate)]),
         SheetEntry("design", list(_describe_design(status))),
         SheetEntry("response", [_describe_response(status)]),
-        SheetEntry("labels", list(describe_label_agreement([estimate], agreement))),
-        SheetEntry("method", [_describe_method(estimate, settings.seed)]),
+        SheetEntry("labels", list(_describe_labels(session, row, status, estimate))),
+        SheetEntry("method", list(_describe_method(estimate, status.sources, settings.seed))),
         SheetEntry("run", list(_describe_run(session, row))),
         SheetEntry("data", list(_describe_sources(session, row))),
         SheetEntry("reviews", list(_describe_journals(session.workspace))),
@@ -81,8 +83,9 @@ def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
     """Return what the estimate is about: the score if people had reviewed every item."""
     items = format_count(row.n_items, "item")
     return (
-        f"{sanitize(estimate.name)} of {items} of {sanitize(row.info.full_title)}, if people had"
-        " reviewed every item"
+        f"the score {sanitize(estimate.name)!a} of {sanitize(row.info.full_title)} on all {items}"
+        " of this run, if people had reviewed every item. It does not cover other questions or"
+        " other answers of the model"
     )
 
 
@@ -101,14 +104,16 @@ def _describe_queue(queue: QueueFile) -> str:
     design = queue.design
     # A queue with clusters draws whole groups of items.
     population = format_count(design.population, design.unit)
+    kind = "stratified" if len(queue.strata) > 1 else "simple"
     parts = [
         f"queue {sanitize(queue.name)}: {design.size:,} of {population}",
-        f"simple random sample without replacement, seed {design.seed}",
+        f"{kind} random sample without replacement, seed {design.seed}",
         f"drawn {sanitize(queue.created)}",
     ]
-    if design.stratify:
-        n_strata = format_count(len(queue.strata), "stratum", "strata")
-        parts.append(f"stratified by {design.stratify}, {n_strata}")
+    if len(queue.strata) > 1:
+        parts.append(_describe_strata(queue))
+    if design.n_incidents:
+        parts.append(f"{format_count(design.n_incidents, 'incident')} left out")
     if design.where:
         parts.append(f"filter {design.where}")
     if design.extends:
@@ -119,6 +124,22 @@ def _describe_queue(queue: QueueFile) -> str:
     return sanitize("; ".join(parts))
 
 
+def _describe_strata(queue: QueueFile) -> str:
+    """Say by what the strata of a queue are defined, and how the sample is divided among them."""
+    design = queue.design
+    criteria = [design.stratify] if design.stratify else []
+    if design.sources:
+        criteria = [f"how many of these sources pass: {', '.join(design.sources)}"]
+    if design.extends:
+        criteria.append("automatic verdict")
+
+    allocation = "proportional allocation"
+    if design.allocation or design.extends:
+        allocation = "Neyman allocation"
+    n_strata = format_count(len(queue.strata), "stratum", "strata")
+    return f"{n_strata} by {' and '.join(criteria)}, {allocation}"
+
+
 def _describe_response(status: RunSampleStatus) -> str:
     counts = count_sample_outcomes(status.items)
     if not counts["drawn"]:
@@ -126,16 +147,54 @@ def _describe_response(status: RunSampleStatus) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
 
-def _describe_method(estimate: MetricEstimate, seed: int) -> str:
-    """Return how the interval was computed, or why there is none."""
+def _describe_labels(
+    session: WorkspaceSession, row: RunRow, status: RunSampleStatus, estimate: MetricEstimate
+) -> Iterator[str]:
+    """Describe how reliable the labels are, and which of them are not from the sample."""
+    yield from describe_label_agreement([estimate], count_run_label_agreement(session, row))
+
+    if status.samples:
+        yield _describe_blindness(session, row, status)
+    n_outside = estimate.n_known - estimate.n_random
+    if n_outside > 0:
+        items = format_count(n_outside, "item")
+        yield f"{items} reviewed outside the sample, which represent only themselves"
+
+
+def _describe_blindness(session: WorkspaceSession, row: RunRow, status: RunSampleStatus) -> str:
+    """Say how many reviews of the sample are blind. An item with two reviewers counts twice."""
+    from fcreview.store.rows import View
+
+    blind_by_review: dict[tuple[int, str], bool | None] = {}
+    for sample in status.samples:
+        for name in sample.queue_names:
+            session.store.load_queue(name)
+            view = View(queue=name, runs=(row.run,))
+            for rating in session.store.analysis.fetch_ratings(view):
+                blind_by_review[rating.item, rating.annotator] = rating.blind
+
+    counts = Counter(blind_by_review.values())
+    reviews = format_count(len(blind_by_review), "review")
+    return (
+        f"{reviews} of sampled items: {counts[True]:,} blind, {counts[False]:,} with other verdicts"
+        f" in view, {counts[None]:,} unknown"
+    )
+
+
+def _describe_method(estimate: MetricEstimate, sources: SourceStrata, seed: int) -> Iterator[str]:
+    """Describe how the interval was computed, or why there is none."""
     from fcreview.stats.estimation import explain_missing_interval
 
     if estimate.method != "posterior":
-        return explain_missing_interval(estimate.method, estimate.criteria)
-    return (
-        f"credible interval from the posterior (docs/estimates.md), seed {seed},"
-        f" {estimate.n_random:,} labels"
+        yield explain_missing_interval(estimate.method, estimate.criteria)
+        return
+    labels = format_count(estimate.n_random, "label")
+    yield (
+        f"95 % credible interval from the posterior of a Bayesian model, {labels} of the sample,"
+        f" seed {seed}; method and coverage: docs/estimates.md, docs/coverage.md"
     )
+    if sources.uses:
+        yield summarize_source_strata(sources)
 
 
 def _describe_run(session: WorkspaceSession, row: RunRow) -> Iterator[str]:

@@ -511,6 +511,10 @@ def test_signing_sheet_names_figure_design_and_hashes(cli: Cli, run: Path, tmp_p
         and "fcreview 0." in sheet.out
     )
     assert max(map(len, sheet.out.splitlines())) <= 100
+    text = " ".join(sheet.out.split())
+    assert "simple random sample without replacement" in text
+    assert "95 % credible interval" in text and "20 labels of the sample" in text
+    assert "20 reviews of sampled items: " in text
 
     before = sheet.out.split("1 journal, hash ")[1].split()[0]
     cli("label", run, PATH.format(0), "--verdict", "fail", "--annotator", "ann")

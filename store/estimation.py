@@ -276,6 +276,7 @@ def _make_frame_request(queue: QueueFile, runs: tuple[int, ...]) -> QueueRequest
         stratify=design.stratify,
         sharing=ShareOptions(()),
         sources=tuple(design.sources),
+        sources_until=queue.created,
         cluster=design.cluster,
         same_questions=design.same_questions,
         decides=design.decides,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -278,7 +278,7 @@ def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
     )
 
 
-_COLUMNS = {
+_KEY_COLUMNS = {
     "judge": "VARCHAR",
     "benchmark": "VARCHAR",
     "generation": "VARCHAR",
@@ -288,6 +288,8 @@ _COLUMNS = {
     "id": "VARCHAR",
     "prediction_hash": "VARCHAR",
     "golden_hash": "VARCHAR",
+}
+_COLUMNS = _KEY_COLUMNS | {
     "target": "VARCHAR",
     "criterion": "VARCHAR",
     "verdict": "BOOLEAN",
@@ -311,6 +313,18 @@ SELECT i.item, i.run, i.id, j.judge, j.target, j.criterion, j.verdict, j.rationa
 FROM (SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)) j
 JOIN runs r ON (r.benchmark, r.generation, r.language, r.model) = (j.benchmark, j.generation, j.language, j.model)
 JOIN item_rows i ON i.run = r.run AND i.category = j.category AND i.id = j.id
+"""
+_UNDECIDED_COLUMNS = _KEY_COLUMNS | {"is_example": "BOOLEAN", "time": "VARCHAR"}
+_CREATE_UNDECIDED_TABLE = """
+CREATE OR REPLACE TEMP TABLE undecided_judgements (item BIGINT, judge VARCHAR, is_example BOOLEAN, "time" VARCHAR)
+"""
+_INSERT_UNDECIDED_ROWS = """
+INSERT INTO undecided_judgements
+SELECT i.item, j.judge, j.is_example, j."time"
+FROM (SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)) j
+JOIN runs r ON (r.benchmark, r.generation, r.language, r.model) = (j.benchmark, j.generation, j.language, j.model)
+JOIN item_rows i ON i.run = r.run AND i.category = j.category AND i.id = j.id
+     AND i.prediction_hash = j.prediction_hash AND i.golden_hash = j.golden_hash
 """
 _CURRENT = "SELECT * FROM judgements WHERE NOT stale"
 _REVIEWED = "item IN (SELECT item FROM human WHERE you IS NOT NULL)"
@@ -356,23 +370,39 @@ class ItemJudgement:
 
 
 def create_judgements_table(connection: Connection, workspace: Workspace) -> list[str]:
-    """Create the temporary table `judgements`, and fill it from the files of the workspace.
+    """Create the temporary tables `judgements` and `undecided_judgements`, and fill them from the
+    files of the workspace. The second one has the items on which a judge has no verdict, because it
+    failed, or because the item is one of its examples.
 
     Returns a message for each line that cannot be read.
     """
     connection.execute(_CREATE_TABLE)
+    connection.execute(_CREATE_UNDECIDED_TABLE)
     warnings: list[str] = []
     rows: list[dict[str, Any]] = []
+    undecided_rows: list[dict[str, Any]] = []
     for judge in read_judges(workspace):
         warnings += judge.warnings
         rows += _build_rows(judge)
+        undecided_rows += _build_undecided_rows(judge)
 
-    structure = orjson.dumps(_COLUMNS).decode()
+    _insert_rows(connection, _INSERT_ROWS, _COLUMNS, rows)
+    _insert_rows(connection, _INSERT_UNDECIDED_ROWS, _UNDECIDED_COLUMNS, undecided_rows)
+    return warnings
+
+
+def _insert_rows(
+    connection: Connection,
+    statement: str,
+    columns: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Insert rows with a statement that reads them as lines of JSON."""
+    structure = orjson.dumps(columns).decode()
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
         batch = rows[start : start + MAX_ROWS_PER_STATEMENT]
         lines = [orjson.dumps(row).decode() for row in batch]
-        connection.execute(_INSERT_ROWS, [structure, lines])
-    return warnings
+        connection.execute(statement, [structure, lines])
 
 
 def _build_rows(judge: JudgeFile) -> Iterator[dict[str, Any]]:
@@ -381,10 +411,7 @@ def _build_rows(judge: JudgeFile) -> Iterator[dict[str, Any]]:
     for content, verdict in judge.verdicts.items():
         if content in examples:
             continue
-        yield content.key._asdict() | {
-            "judge": judge.name,
-            "prediction_hash": content.prediction_hash,
-            "golden_hash": content.golden_hash,
+        yield _build_key_row(judge, content) | {
             "target": verdict.target,
             "criterion": verdict.criterion,
             "verdict": verdict.verdict,
@@ -393,6 +420,25 @@ def _build_rows(judge: JudgeFile) -> Iterator[dict[str, Any]]:
             "prompt_hash": verdict.prompt_hash,
             "split": verdict.split,
             "time": verdict.time,
+        }
+
+
+def _build_key_row(judge: JudgeFile, content: ItemContent) -> dict[str, Any]:
+    return content.key._asdict() | {
+        "judge": judge.name,
+        "prediction_hash": content.prediction_hash,
+        "golden_hash": content.golden_hash,
+    }
+
+
+def _build_undecided_rows(judge: JudgeFile) -> Iterator[dict[str, Any]]:
+    """Yield a row for each failure of the judge, and for each of its examples."""
+    for content in judge.example_contents:
+        yield _build_key_row(judge, content) | {"is_example": True, "time": ""}
+    for incident in judge.incidents:
+        yield _build_key_row(judge, incident.content) | {
+            "is_example": False,
+            "time": incident.time,
         }
 
 

@@ -59,7 +59,11 @@ class QueueItem:
         str  # Hash when the sample was drawn. Another hash makes reviews stale; the item stays.
     )
     stratum: str
-    probability: float  # probability with which the sample includes the item, 0 to 1
+    """Empty if the stratum tells the hidden verdict of a judge of `fcreview judge`."""
+    probability: float | None
+    """Probability with which the sample includes the item, 0 to 1. None if the stratum is
+    hidden.
+    """
     overlap: bool  # whether the item is in every annotator's share
 
 

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.stats.estimation import ExtensionStratum
-    from fcreview.stats.source_strata import SourceVerdicts
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
@@ -107,6 +106,8 @@ class QueueRequest:
     sharing: ShareOptions
     sources: tuple[str, ...] = ()
     """Automatic sources that `SOURCES_KEY` counts; empty to choose them from their verdicts."""
+    sources_until: str = ""
+    """Time after which verdicts of `fcreview judge` do not count; empty for no limit."""
     allocation: Allocation = "proportional"
     avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
     cluster: str = (
@@ -175,9 +176,27 @@ def draw_queue(
         created=_current_time(),
         design=design,
         strata=drawn.strata,
-        items=drawn.items,
+        items=_hide_private_strata(drawn.items, design),
         shares=drawn.shares,
     )
+
+
+def has_private_strata(design: SampleDesign) -> bool:
+    """Whether strata count the verdicts of `fcreview judge`, which annotators must not see before
+    their own verdict.
+    """
+    from fcreview.store.queries.source_verdicts import is_own_judge
+
+    return any(is_own_judge(source) for source in design.sources)
+
+
+def _hide_private_strata(items: Sequence[QueueItem], design: SampleDesign) -> list[QueueItem]:
+    """Remove the stratum of each item if it would tell the hidden verdict of a judge. Estimates
+    compute the strata from the verdicts, not from these fields.
+    """
+    if not has_private_strata(design):
+        return list(items)
+    return [replace(item, stratum="", probability=None) for item in items]
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,8 +493,9 @@ def _choose_sources(connection: Connection, view: View) -> tuple[str, ...]:
     QueueError if no source tells the items apart.
     """
     from fcreview.stats.source_strata import choose_planned_sources
+    from fcreview.store.queries.source_verdicts import fetch_source_verdicts_of_view
 
-    chosen = choose_planned_sources(_fetch_source_verdicts(connection, view))
+    chosen = choose_planned_sources(fetch_source_verdicts_of_view(connection, view))
     if not chosen:
         raise QueueError(
             "no automatic source tells the items apart, because the items have no official,"
@@ -484,30 +504,14 @@ def _choose_sources(connection: Connection, view: View) -> tuple[str, ...]:
     return tuple(source.name for source in chosen)
 
 
-def _fetch_source_verdicts(connection: Connection, view: View) -> list[SourceVerdicts]:
-    """Return the verdicts of each automatic source on the items of a view, in dataset order."""
-    from fcreview.store.queries.source_verdicts import (
-        SOURCE_COLUMNS,
-        SourceRow,
-        collect_source_verdicts,
-    )
-
-    where, params, _ = build_view_condition(view, blind=False)
-    rows = connection.execute(
-        f"SELECT {SOURCE_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
-        " ORDER BY i.item",
-        params,
-    ).fetchall()
-    return collect_source_verdicts(SourceRow(*row) for row in rows)
-
-
 def _count_source_strata(connection: Connection, request: QueueRequest) -> list[str]:
     """Return the stratum of each item of the view by how many sources pass it. Raises QueueError if
     a source is not in the data any more.
     """
     from fcreview.stats.source_strata import count_passing_sources
+    from fcreview.store.queries.source_verdicts import fetch_source_verdicts_of_view
 
-    sources = _fetch_source_verdicts(connection, request.view)
+    sources = fetch_source_verdicts_of_view(connection, request.view, request.sources_until)
     source_by_name = {source.name: source for source in sources}
     missing = [name for name in request.sources if name not in source_by_name]
     if missing:
@@ -694,18 +698,20 @@ def draw_queue_extension(
     queue = request.queue
     drawn = _draw_from_strata(content_keys, request)
     drawn_keys = sorted(drawn)
+    design = _build_extension_design(request, size=len(drawn))
+    items = [_build_extension_item(key, drawn[key]) for key in drawn_keys]
     annotators = [check_annotator(name) for name in request.annotators]
     if not annotators:
         annotators = [share.annotator for share in queue.shares]
     return QueueFile(
         _find_free_name(workspace, queue.name),
         created=_current_time(),
-        design=_build_extension_design(request, size=len(drawn)),
+        design=design,
         strata=[
             Stratum(part.name, size=len(part.candidates), drawn=part.n_to_draw)
             for part in request.parts
         ],
-        items=[_build_extension_item(key, drawn[key]) for key in drawn_keys],
+        items=_hide_private_strata(items, design),
         shares=assign_shares(drawn_keys, set(), ShareOptions(annotators, seed=request.seed)),
     )
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import EstimationInput, ExtensionStratum, MetricDraws
+    from fcreview.stats.sampling import Stratum
     from fcreview.store.estimation import QueueSample, RunSampleStatus
     from fcreview.store.queue_file import QueueFile, SampleDesign
     from fcreview.store.rows import RunRow, View
@@ -151,18 +152,24 @@ def show_queue_details(
 
 
 def _build_queue_details_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object of a queue with its strata and runs."""
-    strata = []
-    for stratum in queue.strata:
-        strata.append(
-            {
-                "name": stratum.name,
-                "size": stratum.size,
-                "drawn": stratum.drawn,
-                "probability": stratum.probability,
-            }
-        )
+    """Build the JSON object of a queue with its strata and runs. The strata are null if their sizes
+    could tell the hidden verdict of a judge.
+    """
+    from fcreview.store.queue_sampling import has_private_strata
+
+    strata = None
+    if not has_private_strata(queue.design):
+        strata = [_build_stratum_json(stratum) for stratum in queue.strata]
     return _build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs}
+
+
+def _build_stratum_json(stratum: Stratum) -> dict[str, Any]:
+    return {
+        "name": stratum.name,
+        "size": stratum.size,
+        "drawn": stratum.drawn,
+        "probability": stratum.probability,
+    }
 
 
 def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
@@ -240,6 +247,11 @@ def _print_strata(queue: QueueFile) -> None:
     """Print the strata of a sample, which are the groups that items were drawn from at different
     rates.
     """
+    from fcreview.store.queue_sampling import has_private_strata
+
+    if has_private_strata(queue.design):
+        emit("The sizes of the strata are hidden, because they could tell verdicts of a judge.")
+        return
     rows = []
     for stratum in queue.strata:
         name = format_cell(stratum.name) or "all"

@@ -134,7 +134,11 @@ QUEUE_SHOW = CommandLines(
             "The queue; the first line.",
             QUEUE
             | {
-                "strata": Field("array", "Strata of the sample.", fields=QUEUE_STRATUM),
+                "strata": Field(
+                    "array|null",
+                    "Strata of the sample; null if they count verdicts of `fcreview judge`.",
+                    fields=QUEUE_STRATUM,
+                ),
                 "runs": Field("array", "Runs that the items were drawn from."),
             },
         ),
@@ -142,8 +146,13 @@ QUEUE_SHOW = CommandLines(
             "An item of the queue.",
             ITEM_KEY
             | {
-                "stratum": Field("string", "Name of the stratum."),
-                "probability": Field("number", "Probability of the item to be drawn."),
+                "stratum": Field(
+                    "string",
+                    "Name of the stratum; empty if it counts verdicts of `fcreview judge`.",
+                ),
+                "probability": Field(
+                    "number|null", "Probability of the item to be drawn; null in such a stratum."
+                ),
                 "overlap": Field("boolean", "Whether every annotator reviews the item."),
                 "annotators": Field("array", "Names of the annotators who review the item."),
             },

@@ -23,13 +23,14 @@ compared with strata by the automatic verdict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
+from fcreview.model.wording import format_count
 from fcreview.stats.posterior import (
     JEFFREYS,
     MAX_PROBABILITY_RATIO,
@@ -39,6 +40,10 @@ from fcreview.stats.posterior import (
     ItemStatus,
 )
 
+MIN_HIDDEN_ITEMS = 5
+"""Minimum number of items without a human verdict in each stratum by a private source, so that the
+sizes of the strata reveal no verdict on a single item.
+"""
 MAX_SOURCES = 3
 """Maximum number of sources that are counted. More of them make the strata too small: measured with
 `benchmarks/coverage/judges.py`.
@@ -58,12 +63,33 @@ EXCLUSION_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeRequests:
+    """Items that a judge was not asked about, with one value for each item of a run.
+
+    People choose what they ask a judge, and can choose items that they have sampled. A stratum of
+    the items without a verdict would then have another share of the sample than the others.
+    """
+
+    is_missing: Sequence[bool]
+    """Whether the judge was not asked about the item, although it has an answer."""
+    is_example: Sequence[bool]
+    """Whether the judge was not asked because its prompt shows the item, with its human verdict."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceVerdicts:
     """Verdicts of an automatic source on the items of a run. None stands for no verdict."""
 
     name: str
     """Name for people: `official`, `recomputed`, or the name of a judge."""
     verdicts: Sequence[bool | None]
+    requests: JudgeRequests | None = None
+    """What a judge of `fcreview judge` was asked; None for the sources in the files of a run."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether annotators must not see its verdict on an item that they have not reviewed."""
+        return self.requests is not None
 
     @property
     def passes(self) -> BoolArray:
@@ -148,16 +174,81 @@ def choose_source_strata(
             sources, "The sample has whole groups of items, which are no strata of single items."
         )
     sample = _ReviewedSample.select(statuses)
+    exclusions = find_incomplete_judges(sources, sample.is_represented)
+    strata = _choose_strata(sample, sources, design_sources, exclusions)
+    if not _reveals_verdicts(strata, sources):
+        return strata
+
+    # Without its private sources, a run can still have strata.
+    for source in sources:
+        if source.is_private:
+            exclusions[source.name] = (
+                "Too few items are without a review: the sizes of the strata would reveal its"
+                " verdicts."
+            )
+    return _choose_strata(sample, sources, design_sources, exclusions)
+
+
+def _choose_strata(
+    sample: _ReviewedSample,
+    sources: Sequence[SourceVerdicts],
+    design_sources: Collection[str],
+    exclusions: Mapping[str, str],
+) -> SourceStrata:
+    """Choose sources and build their strata. `exclusions`: names of the sources that cannot be
+    used, with the reasons.
+    """
     if design_sources:
-        chosen = [source for source in sources if source.name in design_sources]
-        return _build_strata_of_design(sample, sources, chosen)
+        return _build_strata_of_design(sample, sources, design_sources, exclusions)
     if sample.n_reviewed < MIN_REVIEWS:
         return _use_no_source(
             sources,
             f"A choice of sources needs {MIN_REVIEWS} reviewed items of the sample; it has"
             f" {sample.n_reviewed}.",
         )
-    return _choose_by_evidence(sample, sources)
+    return _choose_by_evidence(sample, sources, exclusions)
+
+
+def find_incomplete_judges(
+    sources: Iterable[SourceVerdicts], is_needed: BoolArray | None = None
+) -> dict[str, str]:
+    """Return the judges that were not asked about every item, with the reason why that excludes
+    them.
+
+    Args:
+        sources: The sources of a run.
+        is_needed: Which items a sample represents; None before a sample is drawn. An example of a
+            judge is known then, and later samples do not let it represent other items.
+    """
+    reasons = {}
+    for source in sources:
+        if source.requests is None:
+            continue
+        missing = np.array(source.requests.is_missing, dtype=np.bool_)
+        examples = np.array(source.requests.is_example, dtype=np.bool_)
+        if is_needed is not None:
+            missing &= is_needed
+            examples &= is_needed
+            if examples.any():
+                reasons[source.name] = (
+                    f"Its prompt shows {format_count(int(examples.sum()), 'item')} of the sampled"
+                    " population as examples."
+                )
+        if missing.any():
+            reasons[source.name] = (
+                f"It was not asked about {format_count(int(missing.sum()), 'item')}. Ask it about"
+                " all items with `fcreview judge`."
+            )
+    return reasons
+
+
+def _reveals_verdicts(strata: SourceStrata, sources: Iterable[SourceVerdicts]) -> bool:
+    """Whether the sizes of the strata could reveal the verdict of a private source on an item."""
+    used_names = set(strata.used_names)
+    if not any(source.is_private and source.name in used_names for source in sources):
+        return False
+    smallest = min(stratum.n_items - stratum.n_reviewed for stratum in strata.strata)
+    return smallest < MIN_HIDDEN_ITEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,26 +317,46 @@ def _use_no_source(
 def _build_strata_of_design(
     sample: _ReviewedSample,
     sources: Sequence[SourceVerdicts],
-    chosen: Sequence[SourceVerdicts],
+    design_sources: Collection[str],
+    exclusions: Mapping[str, str],
 ) -> SourceStrata:
-    """Use the sources by which the sample was drawn, and no others."""
-    if not chosen:
-        return _use_no_source(
-            sources, "The sources by which the sample was drawn are not in the data any more."
-        )
+    """Use the sources by which the sample was drawn, and no others.
+
+    Without one of them, the estimate stays right, because the strata of the sample do not change.
+
+    Args:
+        sample: The items of the run.
+        sources: All sources of the run.
+        design_sources: Names of the sources by which the sample was drawn.
+        exclusions: Names of the sources that cannot be used, with the reasons.
+    """
     other = "The sample was drawn by the verdicts of other sources."
-    reasons = {source.name: other for source in sources}
-    return _build_strata(
-        sample, sources, chosen, reasons=reasons, why="The sample was drawn by these sources."
+    reasons = {source.name: other for source in sources} | dict(exclusions)
+    chosen = []
+    for source in sources:
+        if source.name in design_sources and source.name not in exclusions:
+            chosen.append(source)
+    if chosen:
+        return _build_strata(
+            sample, sources, chosen, reasons=reasons, why="The sample was drawn by these sources."
+        )
+    if exclusions:
+        return _use_no_source(sources, "No source of the sample can be used.", reasons)
+    return _use_no_source(
+        sources, "The sources by which the sample was drawn are not in the data any more."
     )
 
 
 # -- choice
 
 
-def _choose_by_evidence(sample: _ReviewedSample, sources: Sequence[SourceVerdicts]) -> SourceStrata:
-    """Choose sources, and use them if their strata make the estimate more precise."""
-    reasons = _explain_excluded_sources(sample, sources)
+def _choose_by_evidence(
+    sample: _ReviewedSample, sources: Sequence[SourceVerdicts], exclusions: Mapping[str, str]
+) -> SourceStrata:
+    """Choose sources, and use them if their strata make the estimate more precise. `exclusions`:
+    names of the sources that cannot be used, with the reasons.
+    """
+    reasons = _explain_excluded_sources(sample, sources, exclusions)
     eligible = [source for source in sources if source.name not in reasons]
     if not eligible:
         return _use_no_source(sources, "No source can be used.", reasons)
@@ -275,10 +386,10 @@ def _choose_by_evidence(sample: _ReviewedSample, sources: Sequence[SourceVerdict
 
 
 def _explain_excluded_sources(
-    sample: _ReviewedSample, sources: Sequence[SourceVerdicts]
+    sample: _ReviewedSample, sources: Sequence[SourceVerdicts], exclusions: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the reason of each source that cannot be used, by its name."""
-    reasons = find_unusable_sources(sources)
+    reasons = find_unusable_sources(sources, exclusions)
     level = EXCLUSION_LEVEL / len(sources)
     for source in sources:
         if source.name in reasons:
@@ -294,11 +405,18 @@ def _explain_excluded_sources(
     return reasons
 
 
-def find_unusable_sources(sources: Sequence[SourceVerdicts]) -> dict[str, str]:
-    """Return the sources that say too little, whatever people say, with the reason of each."""
-    reasons: dict[str, str] = {}
+def find_unusable_sources(
+    sources: Sequence[SourceVerdicts], exclusions: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the sources that say too little, whatever people say, with the reason of each.
+
+    `exclusions`: sources that are excluded already, with their reasons. The result contains them.
+    """
+    reasons = dict(exclusions)
     usable: list[SourceVerdicts] = []
     for source in sources:
+        if source.name in reasons:
+            continue
         reason = _explain_unusable_source(source, usable)
         if reason:
             reasons[source.name] = reason
@@ -314,6 +432,8 @@ def _explain_unusable_source(source: SourceVerdicts, earlier: Iterable[SourceVer
     if n_verdicts < MIN_COVERAGE * n_items:
         return f"It has verdicts on only {n_verdicts:,} of {n_items:,} items."
     passes = source.passes
+    if source.is_private:
+        return _explain_unusable_private_source(passes, earlier)
     if passes.all() or not passes.any():
         word = "passes" if passes.all() else "fails"
         return f"It {word} all items."
@@ -321,6 +441,17 @@ def _explain_unusable_source(source: SourceVerdicts, earlier: Iterable[SourceVer
         equal_share = float((passes == other.passes).mean())
         if equal_share >= EQUAL_SHARE:
             return f"It equals {other.name} on {100 * equal_share:.1f} % of the items."
+    return ""
+
+
+def _explain_unusable_private_source(passes: BoolArray, earlier: Iterable[SourceVerdicts]) -> str:
+    """Return why a private source is unusable, or an empty text. The reason must not tell its
+    verdicts, as "it passes all items" would.
+    """
+    is_uniform = max(passes.mean(), 1 - passes.mean()) >= EQUAL_SHARE
+    is_equal = any((passes == other.passes).mean() >= EQUAL_SHARE for other in earlier)
+    if is_uniform or is_equal:
+        return "It tells the items hardly apart, or not better than another source."
     return ""
 
 
@@ -476,7 +607,7 @@ def choose_planned_sources(sources: Sequence[SourceVerdicts]) -> list[SourceVerd
     """Choose sources before the first label, from their own verdicts only: those that correlate
     most with the others.
     """
-    unusable = find_unusable_sources(sources)
+    unusable = find_unusable_sources(sources, find_incomplete_judges(sources))
     usable = [source for source in sources if source.name not in unusable]
     return order_by_consensus(usable)[:MAX_SOURCES]
 

@@ -146,13 +146,12 @@ class Pairing:
         self._used.update(file.path for file in evaluation.files)
 
     def _find_own_evaluation(self, key: RunKey) -> None:
-        """Find the scores of opened results by the names of folders."""
         folder, version = key
-        counterpart = _find_counterpart_files(folder, version, self._results[key])
-        self._counterparts[key] = counterpart
+        found = _find_counterpart_files(folder, version, self._results[key])
+        self._counterparts[key] = found
         self._evaluations[key] = []
-        if counterpart.folder is not None:
-            self._add_evaluation(key, Evaluation(counterpart.folder, counterpart.files))
+        if found.folder is not None:
+            self._add_evaluation(key, Evaluation(found.folder, found.files))
 
     def _find_evaluations_beside_own(self, key: RunKey) -> None:
         """Find other evaluations, such as `score_v1/MODEL` beside `score/MODEL`, if the user
@@ -232,14 +231,10 @@ class Pairing:
             )
 
     def _report_ignored_scores(self, key: RunKey) -> list[ImportIssue]:
-        """Return an issue if other folders, which are not used, may have the scores, too."""
-        folder, _ = key
-        counterpart = self._counterparts[key]
+        found = self._counterparts[key]
         used_folders = {evaluation.folder for evaluation in self._evaluations[key]}
-        ignored = [other for other in counterpart.other_folders if other not in used_folders]
-        if not ignored:
-            return []
-        return [counterpart.make_choice_issue(folder, "score", ignored)]
+        ignored = [folder for folder in found.other_folders if folder not in used_folders]
+        return [found.make_choice_issue(key[0], "score", ignored)] if ignored else []
 
     def _list_runs_of_scores(self, key: RunKey) -> Iterator[RunFiles]:
         """Yield a run for scores that belong to none of the opened results.
@@ -433,41 +428,38 @@ def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Pa
     output_folder = _find_output_folder(results_folder)
     if output_folder is None:
         return
-    path_inside = results_folder.relative_to(output_folder)
-    siblings = [
+    inside = results_folder.relative_to(output_folder)
+    others = [
         sibling
         for sibling in list_subfolders(output_folder.parent)
         if sibling != output_folder and filenames.is_result_or_score_folder(sibling)
     ]
-    for score_folder in siblings:
+    for score_folder in others:
         is_official = filenames.is_official_output_folder(score_folder)
         if not is_official or "score" not in score_folder.name.lower():
             continue
-        result_folders = [
-            sibling
-            for sibling in siblings
-            if "result" in sibling.name.lower()
-            and filenames.can_belong_to_same_run(sibling, score_folder)
+        own_results = [
+            other / inside
+            for other in others
+            if "result" in other.name.lower()
+            and filenames.can_belong_to_same_run(other, score_folder)
         ]
         has_own_results = any(
-            find_files_of_kind(folder / path_inside, version, "result") for folder in result_folders
+            find_files_of_kind(folder, version, "result") for folder in own_results
         )
         if not has_own_results:
-            yield score_folder / path_inside
+            yield score_folder / inside
 
 
 def _find_output_folder(folder: Path) -> Path | None:
-    """Return the output folder above a model folder, or None.
-
-    This is the folder directly above if its name contains `result` or `score`, such as
-    `my_results`. Else it is the nearest folder above with a name that the official program uses.
+    """Return the nearest folder above a model folder that is named like the program's `result` or
+    `score`; None without one. Other folders, such as `my_results`, count only directly above the
+    model.
     """
     if filenames.is_result_or_score_folder(folder.parent):
         return folder.parent
-    for parent in list(folder.parents)[: filenames.MAX_MODEL_DEPTH]:
-        if filenames.is_official_output_folder(parent):
-            return parent
-    return None
+    parents = list(folder.parents)[: filenames.MAX_MODEL_DEPTH]
+    return next((parent for parent in parents if filenames.is_official_output_folder(parent)), None)
 
 
 def _are_in_same_place(folder: Path, other: Path) -> bool:

@@ -333,15 +333,16 @@ def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, An
 @lru_cache(maxsize=4)
 def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any]]:
     """Return item id -> its record in a file of questions. Repeated ids get a number."""
-    values = [record.value for record in read_records(path) if isinstance(record, JsonRecord)]
-    record_by_item: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
-    for position, value in enumerate(list_objects(values)):
+    values = list_objects(
+        [each.value for each in read_records(path) if isinstance(each, JsonRecord)]
+    )
+    for position, value in enumerate(values):
         record_id = _make_record_id(category, position, value)
-        item_id = make_repeated_id(record_id, occurrences[record_id])
-        record_by_item[item_id] = value
+        found[make_repeated_id(record_id, occurrences[record_id])] = value
         occurrences[record_id] += 1
-    return record_by_item
+    return found
 
 
 def _make_record_id(category: str, index: int, record: JsonObject) -> str:

@@ -48,9 +48,7 @@ def read_csv_header(path: Path) -> list[str]:
     except OSError:
         return []
     try:
-        first_line, _, _ = start.decode("utf-8").partition("\n")
-        rows = csv.reader([first_line], strict=True)
-        return next(rows, [])
+        return next(csv.reader([start.decode("utf-8").partition("\n")[0]], strict=True), [])
     except (UnicodeDecodeError, csv.Error):
         return []
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.json_text import find_repeated_keys, parse_json_text
+from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.conversation import (
     Fragment,
     MessageIssue,
@@ -264,7 +265,5 @@ def _format_size(n_bytes: float) -> str:
 
 def get_type(value: Any) -> str:
     """Return the field `type` of an object, or an empty text if it has none."""
-    if not isinstance(value, dict):
-        return ""
-    kind = value.get("type")
+    kind = as_object(value).get("type")
     return kind if isinstance(kind, str) else ""

@@ -5,16 +5,21 @@ judge. `fcreview.stats.source_strata` explains what estimates use them for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.stats.source_strata import SourceVerdicts
+from fcreview.stats.source_strata import JudgeRequests, SourceVerdicts
+from fcreview.store.judgements import OWN_JUDGE_MARK
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
+from fcreview.store.review_sql import HAS_INCIDENT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.store.rows import View
 
 OFFICIAL = "official"
 RECOMPUTED = "recomputed"
@@ -22,8 +27,8 @@ UNNAMED_JUDGE = "judge"
 MAX_JUDGES = 100
 """Maximum number of judges of a run that are read. Files could name a new judge for each item."""
 _ITEM_TARGET, _ITEM_CRITERION = ITEM_CORRECT
-SOURCE_COLUMNS = f"""
-i.official, i.rule, i.judge,
+_SOURCE_COLUMNS = f"""
+i.item, {HAS_INCIDENT}, i.official, i.rule, i.judge,
 list_transform(
     list_filter(
         i.verdicts,
@@ -33,7 +38,19 @@ list_transform(
     lambda v: [v."by", CAST(v."value" AS VARCHAR)]
 )
 """
-"""SQL of the values of a `SourceRow`, from an item `i`."""
+"""SQL of the number of an item `i`, whether it is an incident, and the values of a `SourceRow`."""
+_OWN_VERDICTS = f"""
+SELECT item, judge, verdict FROM judgements
+WHERE NOT stale AND target = '{_ITEM_TARGET}' AND criterion = '{_ITEM_CRITERION}'
+      AND left("time", $length) <= $until AND item IN (SELECT unnest($items::BIGINT[]))
+"""
+_UNDECIDED = """
+SELECT item, judge, is_example FROM undecided_judgements
+WHERE left("time", $length) <= $until AND item IN (SELECT unnest($items::BIGINT[]))
+"""
+_NO_LIMIT = "9999"
+"""Time that is later than every verdict."""
+_SECONDS = len("2026-01-31T12:00:00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +92,93 @@ def fetch_source_verdicts(connection: Connection, run: int) -> list[SourceVerdic
     dataset order.
     """
     rows = connection.execute(
-        f"SELECT {SOURCE_COLUMNS} FROM item_rows i WHERE i.run = ? ORDER BY i.seq", [run]
+        f"SELECT {_SOURCE_COLUMNS} {FROM_ITEMS} WHERE i.run = ? ORDER BY i.seq", [run]
     ).fetchall()
-    return collect_source_verdicts(SourceRow(*row) for row in rows)
+    return _collect_all_sources(connection, rows, until=_NO_LIMIT)
+
+
+def fetch_source_verdicts_of_view(
+    connection: Connection, view: View, until: str = ""
+) -> list[SourceVerdicts]:
+    """Return the sources that have a verdict on an item of a view, in dataset order.
+
+    `until`: time after which verdicts of `fcreview judge` do not count; empty for no limit. The
+    strata of a sample then stay the same if the judge is asked again.
+    """
+    where, params, _ = build_view_condition(view, blind=False)
+    rows = connection.execute(
+        f"SELECT {_SOURCE_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
+        " ORDER BY i.item",
+        params,
+    ).fetchall()
+    return _collect_all_sources(connection, rows, until=until or _NO_LIMIT)
+
+
+def _collect_all_sources(
+    connection: Connection, rows: Iterable[Sequence[Any]], until: str
+) -> list[SourceVerdicts]:
+    """Return the sources in the files of the runs, then the judges of `fcreview judge`."""
+    items = []
+    source_rows = []
+    incidents = set()
+    for item, is_incident, *values in rows:
+        items.append(item)
+        source_rows.append(SourceRow(*values))
+        if is_incident:
+            incidents.add(item)
+    own_judges = _fetch_own_judges(connection, items, until)
+    return collect_source_verdicts(source_rows) + [
+        judge.build_source(items, incidents) for judge in own_judges
+    ]
+
+
+@dataclass(slots=True)
+class _OwnJudge:
+    """What a judge of `fcreview judge` said about items, by item number."""
+
+    name: str
+    verdicts: dict[int, bool] = field(default_factory=dict)
+    failures: set[int] = field(default_factory=set)
+    examples: set[int] = field(default_factory=set)
+
+    def build_source(self, items: Sequence[int], incidents: Collection[int]) -> SourceVerdicts:
+        """Return its verdicts in the order of `items`. The judge is not asked about incidents."""
+        known = self.verdicts.keys() | self.failures | self.examples | set(incidents)
+        requests = JudgeRequests(
+            is_missing=[item not in known for item in items],
+            is_example=[item in self.examples for item in items],
+        )
+        verdicts = [self.verdicts.get(item) for item in items]
+        return SourceVerdicts(format_own_judge(self.name), verdicts, requests)
+
+
+def format_own_judge(name: str) -> str:
+    """Return the name of a judge of `fcreview judge` as a source: `judge oak (fcreview)`."""
+    return f"judge {name} ({OWN_JUDGE_MARK})"
+
+
+def is_own_judge(source_name: str) -> bool:
+    """Whether a source is a judge of `fcreview judge`, whose verdicts can be hidden."""
+    return source_name.endswith(f"({OWN_JUDGE_MARK})")
+
+
+def _fetch_own_judges(connection: Connection, items: Sequence[int], until: str) -> list[_OwnJudge]:
+    """Return the judges of `fcreview judge` with a verdict on one of the items, by name."""
+    judges: dict[str, _OwnJudge] = {}
+    values = {"items": items, "until": until[:_SECONDS], "length": _SECONDS}
+    for item, name, verdict in connection.execute(_OWN_VERDICTS, values).fetchall():
+        judges.setdefault(name, _OwnJudge(name)).verdicts[item] = verdict
+    if not judges:
+        return []
+
+    for item, name, is_example in connection.execute(_UNDECIDED, values).fetchall():
+        if name not in judges:
+            continue
+        if is_example:
+            judges[name].examples.add(item)
+        else:
+            judges[name].failures.add(item)
+    return [judges[name] for name in sorted(judges)]
 
 
 def collect_source_verdicts(rows: Iterable[SourceRow]) -> list[SourceVerdicts]:

@@ -31,6 +31,8 @@ from fcreview.stats.posterior import ItemStatus
 from fcreview.stats.source_strata import (
     MAX_SOURCES,
     MIN_REVIEWS,
+    JudgeRequests,
+    SourceStrata,
     SourceVerdicts,
     choose_planned_sources,
     choose_source_strata,
@@ -317,3 +319,108 @@ def test_three_judges_halve_the_variance_on_published_verdicts(bench: Path) -> N
     ratio = float((errors**2).mean()) / compute_plain_variance(panel.truth, 100)
     assert ratio <= 0.55
     assert 0.92 <= np.mean([each.covers for each in results]) <= 0.99
+
+
+def make_own_judge(
+    source: SourceVerdicts, missing: Sequence[int] = (), examples: Sequence[int] = ()
+) -> SourceVerdicts:
+    """Return a judge of `fcreview judge` that was not asked about some items."""
+    verdicts = list(source.verdicts)
+    for position in (*missing, *examples):
+        verdicts[position] = None
+    requests = JudgeRequests(
+        is_missing=[position in missing for position in range(len(verdicts))],
+        is_example=[position in examples for position in range(len(verdicts))],
+    )
+    return SourceVerdicts("own", verdicts, requests)
+
+
+def find_reason(strata: SourceStrata, name: str) -> str:
+    (use,) = (use for use in strata.uses if use.name == name)
+    return use.why
+
+
+def test_judge_that_was_not_asked_about_all_represented_items_is_not_used() -> None:
+    """If the judge was asked about sampled items only, items without a verdict are no sample."""
+    truth = make_truth()
+    official = make_judge("official", truth, right=0.7, seed=1)
+    good_judge = make_judge("good", truth, right=0.95, seed=2)
+    statuses = make_statuses(official, truth)
+
+    complete = choose_source_strata(statuses, [official, make_own_judge(good_judge)])
+    assert "own" in complete.used_names
+
+    gaps = make_own_judge(good_judge, missing=(3, 4))
+    incomplete = choose_source_strata(statuses, [official, gaps])
+    assert find_reason(incomplete, "own").startswith("It was not asked about 2 items.")
+    assert choose_planned_sources([official, gaps]) == [official]
+
+    # A failed request says nothing about the choice of items, so it counts as no pass.
+    failed = replace(gaps, requests=make_own_judge(good_judge).requests)
+    assert "own" in choose_source_strata(statuses, [official, failed]).used_names
+
+
+def test_example_of_a_judge_excludes_it_only_if_the_sample_represents_the_example() -> None:
+    truth = make_truth()
+    official = make_judge("official", truth, right=0.7, seed=1)
+    judge = make_own_judge(make_judge("good", truth, right=0.95, seed=2), examples=(0, 1))
+    statuses = make_statuses(official, truth)
+    sampled = choose_source_strata(statuses, [official, judge])
+    assert find_reason(sampled, "own") == (
+        "Its prompt shows 2 items of the sampled population as examples."
+    )
+    assert judge in choose_planned_sources([official, judge])
+
+    for position in (0, 1):
+        statuses[position] = replace(
+            statuses[position],
+            human=bool(truth[position]),
+            is_known_before_sample=True,
+            has_sample_verdict=False,
+        )
+    assert "own" in choose_source_strata(statuses, [official, judge]).used_names
+
+
+def test_examples_that_a_sample_provides_would_bias_the_estimate() -> None:
+    """The reason for the rule: with 20 right and 20 wrong answers of the sample as examples, the
+    reviewed items of each stratum pass too often.
+    """
+    truth = make_truth()
+    official = make_judge("official", truth, right=0.7, seed=1)
+    good_judge = make_judge("good", truth, right=0.95, seed=2)
+    statuses = make_statuses(official, truth)
+    reviewed = [at for at, status in enumerate(statuses) if status.human is not None]
+    passing = [at for at in reviewed if truth[at]][:20]
+    failing = [at for at in reviewed if not truth[at]][:20]
+    judge = make_own_judge(good_judge, examples=(*passing, *failing))
+    with_rule = choose_source_strata(statuses, [official, judge])
+    assert "own" not in with_rule.used_names
+
+    without_rule = choose_source_strata(statuses, [official, replace(judge, requests=None)])
+    assert "own" in without_rule.used_names
+    biased = estimate_pass_rate(without_rule.add_to_statuses(statuses), half_width=0.02)
+    sound = estimate_pass_rate(with_rule.add_to_statuses(statuses), half_width=0.02)
+    assert biased is not None and sound is not None
+    share = float(truth.mean())
+    assert abs(biased.estimated - share) > 2 * abs(sound.estimated - share)
+
+
+@pytest.mark.parametrize("verdicts", ["all pass", "like official"])
+def test_reason_against_an_own_judge_tells_no_verdict(verdicts: str) -> None:
+    truth = make_truth()
+    official = make_judge("official", truth, right=0.7, seed=1)
+    source = official if verdicts == "like official" else make_source("x", truth | True)
+    own = make_own_judge(source)
+    statuses = make_statuses(official, truth)
+    reason = find_reason(choose_source_strata(statuses, [official, own]), "own")
+    assert reason == "It tells the items hardly apart, or not better than another source."
+
+
+def test_own_judge_is_not_used_if_the_strata_would_tell_its_verdicts() -> None:
+    truth = make_truth()
+    official = make_judge("official", truth, right=0.7, seed=1)
+    own = make_own_judge(make_judge("good", truth, right=0.95, seed=2))
+    statuses = make_statuses(official, truth, n_reviewed=N_ITEMS - 6)
+    strata = choose_source_strata(statuses, [official, own])
+    assert "own" not in strata.used_names
+    assert find_reason(strata, "own").startswith("Too few items are without a review")

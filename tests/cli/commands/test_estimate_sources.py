@@ -8,11 +8,15 @@ import csv
 import json
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fcreview.judging.records import ItemContent, JudgeIncident, Judgement, serialize_record
+from fcreview.model.review import ItemKey
 
 Cli = Callable[..., Any]
 N_ITEMS = 120
@@ -36,6 +40,19 @@ JUDGE_MAPPING = """
 [[judge]]
 name = {{ const = "{name}" }}
 verdict = "{name}"
+"""
+
+
+OWN_JUDGE = "judge own (fcreview)"
+JUDGE_PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    item_id = request["id"].rpartition("/")[2]
+    truth = random.Random(f"truth {item_id}").random() < 0.6
+    is_right = random.Random(f"own {item_id}").random() < 0.95
+    verdict = "pass" if truth is is_right else "fail"
+    print(json.dumps({"id": request["id"], "verdict": verdict}), flush=True)
 """
 
 
@@ -154,6 +171,15 @@ def test_estimate_uses_the_sources_of_the_sample_and_names_them(
     assert "sources: not used: " in text
 
 
+def test_signing_sheet_names_strata_and_sources(cli: Cli, sampled_panel: Path) -> None:
+    text = " ".join(cli("report", sampled_panel, "--sign").out.split())
+    sources = read_queue(sampled_panel, "pilot")["design"]["sources"]
+    assert "stratified random sample without replacement" in text
+    names = ", ".join(sources)
+    assert f"4 strata by how many of these sources pass: {names}, Neyman allocation" in text
+    assert f"items are divided by how many sources pass them: {names}." in text
+
+
 def test_confirmed_automatic_verdicts_change_no_figure(cli: Cli, panel: Path) -> None:
     """The corrected figures stay, and nothing is estimated from items chosen by hand."""
     before = cli("estimate", panel, "--json").objects
@@ -211,3 +237,98 @@ def test_sample_in_proportion_to_strata_by_sources(cli: Cli, panel: Path) -> Non
     assert (queue["stratify"], queue["allocation"]) == ("sources", "")
     for stratum in read_queue(panel, "even")["strata"]:
         assert stratum["probability"] == pytest.approx(0.5, abs=0.1)
+
+
+def ask_own_judge(cli: Cli, folder: Path, *options: str) -> None:
+    """Ask a judge that is right on 95 % of the items."""
+    program = folder.parent / "judge.py"
+    program.write_text(JUDGE_PROGRAM, encoding="utf-8")
+    done = cli(
+        *("judge", folder, "--command", f"{sys.executable} {program}", "--name", "own", "--yes"),
+        *options,
+    )
+    assert done.code == 0, done.err
+
+
+def test_own_judge_divides_the_items_without_telling_its_verdicts(cli: Cli, panel: Path) -> None:
+    ask_own_judge(cli, panel)
+    created = cli(
+        *("queue", "create", panel, "--name", "own", "--size", "30", "--seed", "3"),
+        *("--annotators", "ann", "--allocation", "neyman"),
+    )
+    assert created.code == 0, created.err
+    queue = read_queue(panel, "own")
+    assert OWN_JUDGE in queue["design"]["sources"]
+    # Each of these fields would tell how many judges pass the item.
+    details, *shown = cli("queue", "show", panel, "own", "--json").objects
+    assert details["strata"] is None and len(shown) == 30
+    assert "sources pass" not in cli("queue", "show", panel, "own").out
+    for item in (*queue["items"], *shown):
+        assert item["stratum"] == "" and item["probability"] is None
+
+    review(cli, panel, "own")
+    overall = cli("estimate", panel, "--json").objects[0]
+    assert OWN_JUDGE in overall["sources"]["used"]
+    truth = sum(find_truth(f"item-{number}") for number in range(N_ITEMS)) / N_ITEMS
+    assert overall["low"] <= truth <= overall["high"]
+    assert OWN_JUDGE.removeprefix("judge ") in cli("calibrate", panel, "--annotator", "ann").out
+
+
+def test_judge_that_was_not_asked_about_every_item_is_not_used(cli: Cli, panel: Path) -> None:
+    ask_own_judge(cli, panel, "--limit", "100")
+    cli(
+        *("queue", "create", panel, "--name", "plain", "--size", "60", "--seed", "3"),
+        *("--annotators", "ann"),
+    )
+    review(cli, panel, "plain")
+    sources = cli("estimate", panel, "--json").objects[0]["sources"]
+    reasons = {source["name"]: source["why"] for source in sources["not_used"]}
+    assert reasons[OWN_JUDGE] == (
+        "It was not asked about 20 items. Ask it about all items with `fcreview judge`."
+    )
+
+
+def test_later_verdict_on_a_failed_request_does_not_change_the_strata(
+    cli: Cli, panel: Path
+) -> None:
+    ask_own_judge(cli, panel)
+    judge_file = panel / ".fcreview/judgements/own.jsonl"
+    lines = [json.loads(line) for line in judge_file.read_text(encoding="utf-8").splitlines()]
+    last_verdict = lines.pop()
+    assert last_verdict["act"] == "verdict"
+    kept = {name: last_verdict[name] for name in ("setup", "key", "prediction_hash", "golden_hash")}
+    failure = JudgeIncident(
+        kept["setup"],
+        content=ItemContent(
+            ItemKey(**kept["key"]),
+            prediction_hash=kept["prediction_hash"],
+            golden_hash=kept["golden_hash"],
+        ),
+        kind="timeout",
+        text="",
+        time="2026-01-01T00:00:00Z",
+    )
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    judge_file.write_bytes(content.encode() + serialize_record(failure))
+    cli(
+        *("queue", "create", panel, "--name", "own", "--size", "60", "--seed", "3"),
+        *("--annotators", "ann", "--allocation", "neyman"),
+    )
+    created = read_queue(panel, "own")["created"]
+    review(cli, panel, "own")
+    before = cli("estimate", panel, "--json").objects[0]
+    assert before["n_random"] == 60
+
+    later = Judgement(
+        kept["setup"],
+        content=failure.content,
+        criterion="correct",
+        verdict=last_verdict["verdict"],
+        rationale="",
+        model="",
+        prompt_hash=last_verdict["prompt_hash"],
+        time=created.replace("20", "21", 1),
+    )
+    with judge_file.open("ab") as file:
+        file.write(serialize_record(later))
+    assert cli("estimate", panel, "--json").objects[0]["n_random"] == 60

@@ -5,8 +5,9 @@ syncs the file before it counts the verdict. A line that a crash left incomplete
 readers, and ended by the next writer.
 
 An import does not change these files. The table `judgements` joins their verdicts with the items of
-the store by content, so that verdicts on an answer that has changed are stale. No other query reads
-the table, and no figure contains these verdicts, unless a command asks for them.
+the store by content, so that verdicts on an answer that has changed are stale. One other query reads
+the table: `store/queries/source_verdicts.py`, for strata of estimates. No other figure contains
+these verdicts, unless a command asks for them.
 """
 
 from __future__ import annotations

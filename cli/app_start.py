@@ -97,7 +97,8 @@ def show_queue(
 
     warn_of_ignored_team_files(session.workspace)
     # A queue that was drawn for blind review is always reviewed blind.
-    if is_blind_queue(session.workspace, selection.queue):
+    is_blind_by_queue = not selection.blind and is_blind_queue(session.workspace, selection.queue)
+    if is_blind_by_queue:
         selection = replace(selection, blind=True)
     view = selection.build_view(session)
     first_item = None
@@ -123,6 +124,7 @@ def show_queue(
         view,
         first_item,
         blind=selection.blind,
+        is_blind_by_queue=is_blind_by_queue,
         start=selection.first_screen,
         watcher=watcher,
         start_options=selection.item_options,
@@ -153,6 +155,7 @@ def show_app(
     first_item: int | None = None,
     *,
     blind: bool = False,
+    is_blind_by_queue: bool = False,
     start: StartScreen = "queue",
     watcher: FileWatcher | None = None,
     start_options: str = "",
@@ -163,6 +166,8 @@ def show_app(
 
     Args:
         first_item: Number of the item to open. None opens the queue.
+        is_blind_by_queue: Whether a queue, and not the user, made the review blind. The app can
+            then end the blind review.
         watcher: Imports changed files while the app is open.
         start_options: Options that select items. In a browser, the app resumes the position in the
             queue only if these options are the same as before.
@@ -180,6 +185,7 @@ def show_app(
         mouse=mouse,
         hides_models=hides_models or load_config().review.hide_model,
     )
+    _allow_to_end_blind_review(app, is_blind_by_queue=is_blind_by_queue)
     switch = run_app(session, app)
 
     # The filter of the command line was for the first annotator. `switch` has the position at which
@@ -192,6 +198,7 @@ def show_app(
             hides_models = switch.hides_models
         if switch.blind is not None:
             blind = switch.blind
+            is_blind_by_queue = switch.blind
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
         app = make_app(
@@ -204,8 +211,16 @@ def show_app(
             mouse=mouse,
             hides_models=hides_models,
         )
+        _allow_to_end_blind_review(app, is_blind_by_queue=is_blind_by_queue)
         discard_pending_keys()
         switch = run_app(session, app)
+
+
+def _allow_to_end_blind_review(app: FcreviewApp, *, is_blind_by_queue: bool) -> None:
+    """Let the user end a blind review that a queue started. One that the user asked for with
+    `--blind`, or that a server demands, stays blind.
+    """
+    app.session.can_end_blind_review = is_blind_by_queue and not app.session.in_browser
 
 
 def create_session_for(session: WorkspaceSession, annotator: str) -> WorkspaceSession:

@@ -95,6 +95,9 @@ PICKER_ACTIONS = [
     Action("picker.close", "q,escape", action="close", label="back"),
 ]
 
+ANNOTATOR_PICKER_ACTIONS = [replace(PICKER_ACTIONS[0], label="review as"), *PICKER_ACTIONS[1:]]
+"""Keys of the list of annotators. Its Enter key says what choosing a row does."""
+
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
     Action("runs.order", "o", action="next_order", label="sort"),

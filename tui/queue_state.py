@@ -329,11 +329,25 @@ class ClusterListState:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class StatisticsPlace:
+    """Where the user left a screen with statistics, to show it so again."""
+
+    table: str = ""
+    """Name of the table on screen. Empty for the first one."""
+    group: str = ""
+    """First cell of the heading above the row under the cursor."""
+    row: str = ""
+    """First cell of the row under the cursor. Empty for the first row of the table."""
+
+
 @dataclass(slots=True)
 class ListStates:
     """State of the lists that were opened from one level of the queue."""
 
     clusters: ClusterListState = field(default_factory=ClusterListState)
+    statistics: dict[str, StatisticsPlace] = field(default_factory=dict)
+    """Where the user left each screen with statistics, by the name of its menu."""
     selections: dict[str, Any] = field(default_factory=dict)
     """Value of the last selected row, by the name of the list."""
 

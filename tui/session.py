@@ -135,6 +135,8 @@ class SessionSettings:
     """Name of the theme to start with. None for the default."""
     save_theme: Callable[[str], None] = lambda _: None
     """Saves the theme that the user chose, so that the next start uses it."""
+    can_end_blind_review: bool = False
+    """Whether a queue started the blind review, so that the user can end it in the app."""
     key_guard_time: float = 0.0
     """Seconds that an item must have been on screen before a review key acts. 0: no limit."""
     hidden_names: HiddenNames | None = None

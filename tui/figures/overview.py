@@ -98,6 +98,8 @@ class Overview:
     runs: Sequence[RunRow]
     annotator: str
     blind: bool = False
+    can_end_blind_review: bool = False
+    """Whether the review is blind because of a queue, so that the user can end it."""
     reasons: Sequence[ClusterGroup] | None = None
     queues: Sequence[QueueProgress] | None = None
     checks: Sequence[RunCheck] | None = None
@@ -762,8 +764,22 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
     if overview.n_suspects:
         actions.append(_suggest_suspects_action(overview.n_suspects, overview.n_strong_suspects))
     if len(overview.runs) > 1 and not overview.blind:
+        if _can_rank(overview.runs):
+            runs = format_count(len(overview.runs), "run")
+            actions.append(NextAction("overview.ranking", "See how sure the ranking is", runs))
         actions.append(NextAction("overview.run_list", "Compare two runs"))
+    if overview.can_end_blind_review and own is None:
+        actions.append(
+            NextAction("overview.estimates", "End the blind review", "to see verdicts and figures")
+        )
     return actions
+
+
+def _can_rank(runs: Sequence[RunRow]) -> bool:
+    """Whether the runs have a ranking: they are runs of one benchmark, with automatic verdicts."""
+    benchmarks = {run.info.benchmark for run in runs}
+    have_verdicts = all(run.official_known or run.rule_known for run in runs)
+    return len(runs) > 1 and len(benchmarks) == 1 and have_verdicts
 
 
 def _suggest_own_queue_action(own: QueueProgress) -> NextAction:

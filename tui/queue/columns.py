@@ -39,7 +39,7 @@ from fcreview.tui.text.short_names import (
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
-PASSES_WITH_CORRECTION = "passes with the corrected golden answer"
+PASSES_WITH_CORRECTION = "passes with the golden fix"
 CALLED_FUNCTION = re.compile(r"(?P<predicted>.+) called \(golden (?P<golden>.+)\)")
 DIFFERENCE_TEXTS = (
     re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
@@ -335,6 +335,8 @@ VERDICT_TITLES: dict[VerdictColumnName, str] = {
 NARROW_TITLES: dict[VerdictColumnName, str] = VERDICT_TITLES | {"official": "offic."}
 """Titles of verdict columns in a list that has no room for the whole words."""
 DIFFERENCE_TITLE = "first difference: golden {arrow} predicted"
+SHORT_DIFFERENCE_TITLE = "golden {arrow} predicted"
+"""Title of the first difference where the whole title does not fit."""
 SUSPICION_TITLE = "reason for suspicion"
 SCORE_CELLS = 5
 FIRST_WEAK = "weak evidence from here"
@@ -494,12 +496,12 @@ class _ColumnLimits:
         return self.list_width - used
 
     def has_room_for_difference(self, verdicts: _VerdictColumns) -> bool:
-        """Whether the difference is comfortable to read if run names and ids have their least
+        """Whether the difference has its preferred width if run names and ids have their least
         widths.
         """
         free = self.count_free_cells(verdicts)
         difference = free - _width_with_blank(self.min_model) - _width_with_blank(self.min_item) - 1
-        return difference >= COMFORTABLE_DIFFERENCE_CELLS
+        return difference >= self.preferred_difference
 
 
 def _find_size_class(list_width: int) -> _SizeClass:
@@ -641,9 +643,19 @@ def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
     heading = LineBuilder()
     heading.add(" " * (LEAD_CELLS - 1), "dim")
     for column in columns.columns:
-        title = truncate(_column_title(column.name, columns, queue_name), column.width)
+        title = _column_title(column.name, columns, queue_name)
+        if display_width(title) > column.width:
+            title = truncate(_shorten_difference_title(title), column.width)
         heading.add(f" {pad(title, column.width)}", "dim")
     return make_line(plain_text(heading.build()), "dim")
+
+
+def _shorten_difference_title(title: str) -> str:
+    """Return the short title of the first difference. Other titles have none."""
+    arrow = symbols().arrow
+    if title == DIFFERENCE_TITLE.format(arrow=arrow):
+        return SHORT_DIFFERENCE_TITLE.format(arrow=arrow)
+    return title
 
 
 def _column_title(name: ColumnName, columns: QueueColumns, queue_name: str) -> str:

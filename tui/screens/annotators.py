@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
+from textual.binding import BindingType
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.tui.actions import ANNOTATOR_PICKER_ACTIONS, MODAL_HELP_ACTIONS
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators
 from fcreview.tui.queue_state import AnnotatorSwitch, first_unreviewed_position
 from fcreview.tui.screens.prompts import AskScreen, ConfirmScreen, PickerScreen
@@ -25,8 +28,18 @@ if TYPE_CHECKING:
 
 
 MAX_DEFAULT_ANNOTATORS = 4
+REVIEWS_OF_OTHERS_REASON = "Adjudication shows the reviews of others."
+"""Why adjudication is not available in a blind review."""
 NEW_NAME = ""
 """Value of the row that asks for another name."""
+
+
+class AnnotatorPickerScreen(PickerScreen[str], inherit_bindings=False):
+    """List of the annotators of the workspace."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
+        ANNOTATOR_PICKER_ACTIONS, MODAL_HELP_ACTIONS
+    )
 
 
 def build_annotator_table(
@@ -41,13 +54,13 @@ def build_annotator_table(
     for annotator in annotators:
         rows.append([(sanitize(annotator.name), "people"), (annotator.facts, "")])
         names.append(annotator.name)
-    rows.append([("another name ...", ""), (f"you are {sanitize(current_annotator)}", "dim")])
+    rows.append([("new name ...", ""), ("type the name of an annotator", "dim")])
     names.append(NEW_NAME)
 
     return ChoiceTable(
-        title="review as another annotator",
+        title=f"you review as {sanitize(current_annotator)}: choose another annotator",
         noun="other annotator",
-        columns=(TextColumn("annotator"), TextColumn("items")),
+        columns=(TextColumn("annotator"), TextColumn("work in this workspace")),
         rows=rows,
         values=names,
         compact=True,
@@ -129,7 +142,7 @@ def _show_annotator_list(app: App[Any], session: Session, known: Sequence[KnownA
             switch_to(name)
 
     table = build_annotator_table(known, session.annotator)
-    app.push_screen(PickerScreen(table), apply_choice)
+    app.push_screen(AnnotatorPickerScreen(table), apply_choice)
 
 
 def switch_annotator(app: App[Any], session: Session, name: str) -> None:
@@ -203,3 +216,17 @@ def _request_switch(
             _call_if_confirmed(app, question, lambda: session.request_switch(checked_switch))
 
     app.run_worker(check_and_switch(), group="annotator", exclusive=True)
+
+
+def ask_to_end_blind_review(app: App[Any], session: Session, reason: str) -> bool:
+    """Ask whether to end a blind review that a queue started.
+
+    Return False if the review was started as blind by the user, so that it stays blind. `reason`:
+    a sentence that says why the screen is not available in a blind review.
+    """
+    if not session.can_end_blind_review:
+        return False
+    switch = AnnotatorSwitch(session.annotator, blind=False)
+    question = f"{reason} End the blind review?"
+    _call_if_confirmed(app, question, lambda: session.request_switch(switch))
+    return True

@@ -52,9 +52,13 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader, load_own_scores
-from fcreview.tui.queue_state import AnnotatorSwitch, CheckedItems, OverviewPlace
-from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
-from fcreview.tui.screens.prompts import ConfirmScreen
+from fcreview.tui.queue_state import CheckedItems, OverviewPlace
+from fcreview.tui.screens.annotators import (
+    REVIEWS_OF_OTHERS_REASON,
+    ask_to_continue_as,
+    ask_to_end_blind_review,
+    find_other_with_items_left,
+)
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, LineBuilder, make_line
 from fcreview.tui.text.styles import symbols
@@ -81,7 +85,12 @@ MAX_RUN_LINES = 10
 
 A higher screen gives it a third of the height.
 """
+LISTS_IN_BLIND_MODE = ("estimates", "queue", "failures")
+"""Lists that blind mode has, or that ask whether to end it."""
 MAX_SCORE_LINES = 6
+MIN_NEXT_ROWS = 6
+MIN_REASON_ROWS = 3 * REASON_LINES
+"""Rows of the next actions, and of the failure reasons above them, on a small screen."""
 
 
 class OverviewList(TextList):
@@ -315,7 +324,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
-        overview = Overview(runs, annotator=self._session.annotator, blind=blind)
+        overview = Overview(
+            runs,
+            annotator=self._session.annotator,
+            blind=blind,
+            can_end_blind_review=blind and self._session.can_end_blind_review,
+        )
         self._show_overview(overview)
         self._show_overview(replace(overview, pending_own_metric=await self._name_own_metric(runs)))
         await self._read_part(add_queue_progress)
@@ -562,7 +576,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Draw the panel with the next actions, and the progress of the search for suspects."""
         key_names = dict(find_action_key_names(self.app))
         lines = next_action_lines(self._overview, key_names, self._list_width("next"))
-        self._show_lines("next", lines, 6)
+        if is_small_screen(self.size):
+            self._show_lines("next", lines, self._max_next_lines)
+        else:
+            # The panel has the rest of the column.
+            next_list = self._get_list("next")
+            next_list.styles.height = "1fr"
+            next_list.set_lines(lines)
 
         facts = ""
         n_done, n_items = self._suspects_done
@@ -571,6 +591,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             percent = 100 * n_done // n_items
             facts = f"searching for suspects {symbols().separator} {percent} %"
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
+
+    @property
+    def _max_next_lines(self) -> int:
+        """Largest height of the next actions on a small screen, where the failure reasons above
+        them keep some rows.
+        """
+        n_title_rows = 2
+        free_rows = self.query_one("#lower").size.height - n_title_rows - MIN_REASON_ROWS
+        return max(free_rows, MIN_NEXT_ROWS)
 
     def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
         widget = self._get_list(list_name)
@@ -680,7 +709,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         from fcreview.tui.screens.estimates import EstimatesScreen
 
         if self._overview.blind:
-            self._ask_to_end_blind_review()
+            self._ask_to_end_blind_review("estimates", "Estimates show verdicts.")
             return
 
         def apply_choice(choice: OverviewChoice | None) -> None:
@@ -694,21 +723,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         screen = EstimatesScreen(self._session, self._view, run, is_above_overview=True)
         self.app.push_screen(screen, apply_choice)
 
-    def _ask_to_end_blind_review(self) -> None:
-        """Ask whether to end a blind session that a queue file started. Other blind sessions stay
-        blind.
+    def _ask_to_end_blind_review(self, name: str, reason: str) -> None:
+        """Ask whether to end a blind review that a queue started. Other blind sessions stay blind.
+
+        `name`: the screen that is not available. `reason`: a sentence that says why.
         """
-        switch = self._session.switch
-        if switch is None or not switch.blind:
-            self._show_message("estimates: not available in blind mode")
-            return
-
-        def end_blind_review(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self._session.request_switch(AnnotatorSwitch(self._session.annotator, blind=False))
-
-        question = "Estimates show verdicts. End the blind review?"
-        self.app.push_screen(ConfirmScreen(question), end_blind_review)
+        if not ask_to_end_blind_review(self.app, self._session, reason):
+            self._show_message(f"{name}: not available in blind mode")
 
     def action_open_form(self, form_name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form
@@ -724,12 +745,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         In blind mode, all items are shown instead of the failures.
         """
-        if list_name == "estimates":
+        if self._overview.blind and list_name not in LISTS_IN_BLIND_MODE:
+            self._refuse_list(list_name)
+        elif list_name == "estimates":
             self.action_show_estimates()
         elif list_name == "queue":
             self._open_unfinished_queue()
-        elif self._overview.blind and list_name != "failures":
-            self._show_message(f"{list_name}: not available in blind mode")
         elif list_name == "failures":
             self._show_failures()
         elif list_name == "check":
@@ -744,6 +765,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._leave(("menu", "ranking"))
         else:
             raise ValueError(f"unknown list {list_name!r}")
+
+    def _refuse_list(self, list_name: str) -> None:
+        """Say that a list is not available in blind mode. A blind review that a queue started can
+        end for the disagreements.
+        """
+        if list_name == "adjudicate":
+            self._ask_to_end_blind_review(list_name, REVIEWS_OF_OTHERS_REASON)
+        else:
+            self._show_message(f"{list_name}: not available in blind mode")
 
     def _open_unfinished_queue(self) -> None:
         """Open a queue file in which the annotator has items left.

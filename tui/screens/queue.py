@@ -183,6 +183,11 @@ class QueueScreen(GuardedScreen[None]):
         has_rows = self._preloaded and not (self.pane.is_changing_view or self.list.is_waiting)
         return action == "open" or (action in LIST_ACTION_NAMES and not has_rows)
 
+    @property
+    def must_keep_keys(self) -> bool:
+        """Whether the overview is about to open, which then gets the keys."""
+        return self._opens_overview
+
     def on_queue_pane_rows_loaded(self) -> None:
         """Handle the keys that waited for the list and, the first time, do what follows the
         start.
@@ -266,14 +271,26 @@ class QueueScreen(GuardedScreen[None]):
     def action_adjudicate(self) -> None:
         """Open the screen that resolves disagreements between annotators."""
         if self.state.blind:
-            self.pane.show_message(
-                "Adjudication is not available in blind mode because it shows other reviews"
-            )
+            self._refuse_adjudication()
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         scope = make_scope_of_all_items(self.state.view)
         self.app.push_screen(AdjudicationScreen(self._session, scope), self._reload_view)
+
+    def _refuse_adjudication(self) -> None:
+        """Offer to end a blind review that a queue started, or say why a blind review has no
+        adjudication.
+        """
+        from fcreview.tui.screens.annotators import (
+            REVIEWS_OF_OTHERS_REASON,
+            ask_to_end_blind_review,
+        )
+
+        if not ask_to_end_blind_review(self.app, self._session, REVIEWS_OF_OTHERS_REASON):
+            self.pane.show_message(
+                "Adjudication is not available in blind mode because it shows other reviews"
+            )
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
         """At the start, open the overview of several runs, or say how to go on."""
@@ -283,8 +300,10 @@ class QueueScreen(GuardedScreen[None]):
         is_on_top = self.app.screen is self
         if opens_overview and loaded.count > 1 and is_on_top:
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
+            self.handle_kept_keys()
             return
 
+        self.handle_kept_keys()
         if not self._is_share_mentioned and self.state.file is None:
             self._suggest_queue_file()
         self._is_share_mentioned = True

@@ -211,7 +211,7 @@ class QueueMenus:
             scope = make_scope_of_all_items(self._state.view)
             if name in ("conventions", "ranking"):
                 scope = scope.without_limit  # an official program scores whole runs
-            return SCREENS[name](self._session, scope)
+            return SCREENS[name](self._session, scope, self._levels.lists.statistics)
 
         return QueueMenu(
             make_screen,

@@ -48,6 +48,7 @@ from fcreview.tui.actions import (
 from fcreview.tui.figure_scope import FigureScope
 from fcreview.tui.figures.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.keymap import make_bindings
+from fcreview.tui.queue_state import StatisticsPlace
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.run_names import format_run_name
@@ -86,11 +87,18 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     The result is a tuple of the item numbers of the chosen row.
     """
 
-    def __init__(self, session: Session, scope: FigureScope, name: str) -> None:
-        """Create the screen. `name`: last name of the path in the top line."""
-        super().__init__((*session.root_breadcrumb, name))
+    def __init__(
+        self, session: Session, scope: FigureScope, places: dict[str, StatisticsPlace]
+    ) -> None:
+        """Create the screen.
+
+        `places`: where the user left screens with statistics. The screen opens at its place, and
+        changes it when it closes.
+        """
+        super().__init__((*session.root_breadcrumb, self.place_name))
         self._session = session
         self.scope: FigureScope = scope
+        self._places = places
         self._progress = "reading reviews"
         self._rows: Sequence[Row] = ()
 
@@ -127,6 +135,14 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     def select_next_table(self) -> None:
         """Select another table, if there are several."""
 
+    @property
+    def table_name(self) -> str:
+        """Name of the table on screen. Empty if the screen has only one."""
+        return ""
+
+    def select_table(self, name: str) -> None:
+        """Select the table with this name, if it exists."""
+
     def draw_picture(self, width: int, max_lines: int) -> Picture:  # noqa: ARG002
         """Return the picture for the row under the cursor. `max_lines`: largest number of lines."""
         return NO_PICTURE
@@ -155,6 +171,31 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     async def _compute_and_show(self) -> None:
         await self.compute_statistics()
         self.show_progress("")
+        self._return_to_place()
+
+    def _return_to_place(self) -> None:
+        """Show the table and the row that the user left, unless the cursor has moved already."""
+        place = self._places.pop(self.place_name, None)
+        if place is None or self.list.cursor > 0:
+            return
+        self.select_table(place.table)
+        self._redraw(0)
+        for index in range(len(self._rows)):
+            if self._describe_place(index) == place:
+                self.list.move_cursor(index)
+                return
+
+    def _remember_place(self) -> None:
+        if self._rows:
+            self._places[self.place_name] = self._describe_place(self.list.cursor)
+
+    def _describe_place(self, row_index: int) -> StatisticsPlace:
+        """Return the place of a row by its text, because figures above it can change."""
+        group = ""
+        for row in self._rows[: row_index + 1]:
+            if row.level == 0:
+                group = row.texts[0]
+        return StatisticsPlace(self.table_name, group=group, row=self._rows[row_index].texts[0])
 
     def read_again(self) -> None:
         self._compute_and_show()
@@ -239,7 +280,12 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             return
         items = self._choices.values[self.list.cursor]
         if items:
+            self._remember_place()
             super().action_choose_row()
+
+    def action_close(self) -> None:
+        self._remember_place()
+        super().action_close()
 
 
 class AgreementScreen(StatisticsScreen, inherit_bindings=False):
@@ -248,8 +294,10 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     place_name = "agreement"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(AGREEMENT_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, scope: FigureScope) -> None:
-        super().__init__(session, scope, "agreement")
+    def __init__(
+        self, session: Session, scope: FigureScope, places: dict[str, StatisticsPlace]
+    ) -> None:
+        super().__init__(session, scope, places)
         self._scope: AgreementScope = "overall"
         self._statistics: dict[AgreementScope, list[AgreementStatistic]] = {
             scope: [] for scope in AGREEMENT_SCOPES
@@ -293,6 +341,15 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
         next_index = AGREEMENT_SCOPES.index(self._scope) + 1
         self._scope = AGREEMENT_SCOPES[next_index % len(AGREEMENT_SCOPES)]
 
+    @property
+    def table_name(self) -> str:
+        return self._scope
+
+    def select_table(self, name: str) -> None:
+        for scope in AGREEMENT_SCOPES:
+            if scope == name:
+                self._scope = scope
+
 
 def _build_rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     """Return the groups of all scopes, those of the first table first."""
@@ -331,8 +388,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     place_name = "calibration"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, scope: FigureScope) -> None:
-        super().__init__(session, scope, "calibration")
+    def __init__(
+        self, session: Session, scope: FigureScope, places: dict[str, StatisticsPlace]
+    ) -> None:
+        super().__init__(session, scope, places)
         self._tables: list[CalibrationTable] = ["overall"]
         self._table: CalibrationTable = "overall"
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
@@ -435,6 +494,15 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         next_index = self._tables.index(self._table) + 1
         self._table = self._tables[next_index % len(self._tables)]
 
+    @property
+    def table_name(self) -> str:
+        return self._table
+
+    def select_table(self, name: str) -> None:
+        for table in self._tables:
+            if table == name:
+                self._table = table
+
 
 def _compute_trust_table(cases: Sequence[VerdictPair]) -> Table:
     from fcreview.stats.judge_trust import compute_judge_figures  # imports numpy
@@ -454,8 +522,10 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
     place_name = "conventions"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, scope: FigureScope) -> None:
-        super().__init__(session, scope, "conventions")
+    def __init__(
+        self, session: Session, scope: FigureScope, places: dict[str, StatisticsPlace]
+    ) -> None:
+        super().__init__(session, scope, places)
         self._runs: list[RunConventions] = []
 
     async def compute_statistics(self) -> None:
@@ -489,8 +559,10 @@ class RankingScreen(StatisticsScreen, inherit_bindings=False):
     place_name = "ranking"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(RANKING_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, scope: FigureScope) -> None:
-        super().__init__(session, scope, "ranking")
+    def __init__(
+        self, session: Session, scope: FigureScope, places: dict[str, StatisticsPlace]
+    ) -> None:
+        super().__init__(session, scope, places)
         self._rankings: Sequence[NamedRanking] = ()
         self._titles: Sequence[RunTitle] = ()
         self._reason_without_ranking = NO_RANKING

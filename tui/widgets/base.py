@@ -295,6 +295,11 @@ class GuardedScreen(Screen[T]):
         """
         return False
 
+    @property
+    def must_keep_keys(self) -> bool:
+        """Whether keys wait, whatever they mean here, because another screen is about to open."""
+        return False
+
     def must_ignore(self, action: str) -> bool:  # noqa: ARG002
         """Whether an action is ignored for now, such as a review before the item is on screen."""
         return False
@@ -302,8 +307,8 @@ class GuardedScreen(Screen[T]):
     def keep_key_for_later(self, event: events.Key) -> bool:
         """Keep a key that comes before the screen can handle it. Return whether it was kept.
 
-        A key is kept if its action must wait, or if an earlier key is kept, so that keys act in
-        their order.
+        A key is kept if its action must wait, if another screen is about to open, or if an
+        earlier key is kept, so that keys act in their order.
         """
         actions = self._action_names(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
@@ -315,7 +320,8 @@ class GuardedScreen(Screen[T]):
         if has_widgets:
             if event is self._released_key or self._must_ignore_any(actions):
                 return False
-            if not self._held_keys and not self._must_wait_for_any(actions):
+            must_wait = self.must_keep_keys or self._must_wait_for_any(actions)
+            if not self._held_keys and not must_wait:
                 return False
         self._held_keys += (event,)
         return True
@@ -330,7 +336,7 @@ class GuardedScreen(Screen[T]):
         """Handle the kept keys in order, each after the screen shows the result of the previous
         key.
         """
-        if not self._held_keys or not self.is_on_stack:
+        if not self._held_keys or not self.is_on_stack or self.must_keep_keys:
             return
         first_key, *later_keys = self._held_keys
         if self._must_wait_for_any(self._action_names(first_key)):

@@ -197,6 +197,7 @@ def test_next_actions_start_with_disagreements() -> None:
         "Review 2 failures",
         "Draw a sample",
         "Check 2 suspect golden answers",
+        "See how sure the ranking is",
         "Compare two runs",
     ]
     assert (
@@ -217,6 +218,36 @@ def test_next_actions_start_with_disagreements() -> None:
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
     assert list_next_actions(complete)[2].facts == "64 more labels for ± 2 points"
     assert replace(overview, queues=queues[:1]).own_unfinished_queue is None
+
+
+def test_ranking_is_suggested_for_runs_of_one_benchmark_with_verdicts() -> None:
+    def suggests_ranking(runs: list[RunRow]) -> bool:
+        actions = list_next_actions(Overview(runs, "alice"))
+        return any(action.action_id == "overview.ranking" for action in actions)
+
+    weak, strong = make_two_runs()
+    assert suggests_ranking([weak, strong])
+    assert not suggests_ranking([weak])
+    other_benchmark = replace(strong, info=replace(strong.info, benchmark="acebench"))
+    assert not suggests_ranking([weak, other_benchmark])
+    without_verdicts = replace(strong, official_known=0, rule_known=0)
+    assert not suggests_ranking([weak, without_verdicts])
+
+
+def test_complete_blind_queue_suggests_to_end_the_blind_review() -> None:
+    share = ShareProgress("alice", 4, 4, 0)
+    overview = Overview(
+        make_two_runs(),
+        "alice",
+        blind=True,
+        can_end_blind_review=True,
+        queues=[QueueProgress("pilot", share)],
+    )
+    assert list_next_actions(overview)[-1].text == "End the blind review"
+    incomplete = replace(overview, queues=[QueueProgress("pilot", replace(share, done=3))])
+    assert list_next_actions(incomplete)[-1].text != "End the blind review"
+    requested = replace(overview, can_end_blind_review=False)
+    assert list_next_actions(requested)[-1].text != "End the blind review"
 
 
 def test_runs_of_one_model_have_different_names() -> None:

@@ -232,6 +232,26 @@ def test_review_key_offers_the_annotator_who_has_items_left(
     ]
 
 
+def test_next_annotator_can_end_a_blind_review_that_a_queue_started(run_apps: Any) -> None:
+    async def as_alice(app: FcreviewApp, keys: Keys) -> None:
+        text = await keys("A")
+        assert "you review as alice: choose another annotator" in text
+        assert "enter review as" in text
+        await keys.last("enter")
+
+    async def as_bob(app: FcreviewApp, keys: Keys) -> None:
+        assert app.session.blind
+        assert "End the blind review?" in await keys("v", "M")
+        await keys.last("y")
+
+    async def as_bob_with_verdicts(app: FcreviewApp, keys: Keys) -> None:
+        assert app.session.annotator == "bob" and not app.session.blind
+        await keys.last("ctrl+q")
+
+    view = View(queue="sample", share=True)
+    run_apps(as_alice, as_bob, as_bob_with_verdicts, view=view, blind=True, is_blind_by_queue=True)
+
+
 def test_palette_offers_each_annotator(run_apps: Any) -> None:
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         text = await keys("colon", *"switch")

@@ -32,8 +32,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     return workspace
 
 
-async def test_queue_starts_a_blind_session_and_estimates_end_it(
-    workspace: Workspace, wait_for_screen: Any
+@pytest.mark.parametrize("key", ["M", "x"])
+async def test_queue_starts_a_blind_session_and_estimates_or_adjudication_end_it(
+    workspace: Workspace, wait_for_screen: Any, key: str
 ) -> None:
     assert is_blind_queue(workspace, "sample") and not is_blind_queue(workspace, "other")
     app = FcreviewApp(Session(workspace, "alice"), View())
@@ -49,14 +50,29 @@ async def test_queue_starts_a_blind_session_and_estimates_end_it(
 
     session = Session(workspace, "alice", blind=True)
     session.switch = switch
+    session.can_end_blind_review = True
     blind_app = FcreviewApp(session, View())
     async with blind_app.run_test(size=(120, 40)) as pilot:
         await wait_for_screen(pilot)
         assert "hidden" in "\n".join(screen_lines(blind_app))
         await pilot.press("v")
         await wait_for_screen(pilot)
-        await pilot.press("M")
+        await pilot.press(key)
         assert "End the blind review?" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("y")
         await pilot.pause()
     assert blind_app.next_switch is not None and blind_app.next_switch.blind is False
+
+
+async def test_session_that_the_user_started_as_blind_stays_blind(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
+    app = FcreviewApp(Session(workspace, "alice", blind=True), View())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        for key, name in (("M", "estimates"), ("x", "adjudicate")):
+            await pilot.press(key)
+            text = "\n".join(await wait_for_screen(pilot))
+            assert f"{name}: not available in blind mode" in text

@@ -117,6 +117,16 @@ CELLS = [
 """(words of a line, numbers of its items)"""
 
 
+async def test_return_from_items_shows_the_same_table_and_row(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
+        first_table = await person.press("C")
+        before = await person.press("tab", "j")
+        assert before[1] != first_table[1], "the key shows another table"
+        await person.press("enter")
+        assert isinstance(person.app.screen, QueueScreen)
+        assert await person.press("escape") == before
+
+
 async def test_cell_opens_its_items_only(workspace: Workspace) -> None:
     async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
         await person.press("C")

@@ -16,9 +16,11 @@ from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
+from fcreview.tui.screens.help import HelpScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.conftest import screen_lines
+from tests.tui.key_input import send_keys
 
 FAILING = {
     "official": False,
@@ -72,12 +74,38 @@ async def test_several_runs_open_on_the_overview(make_app: Any, wait_for_screen:
         assert isinstance(app.screen, QueueScreen)
 
 
+async def test_key_pressed_while_the_app_opens_acts_on_the_overview(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    app = make_app(runs=RUNS, resume=True)
+    app.session.opens_overview = True
+    async with app.run_test(size=(120, 34)) as pilot:
+        # The list is on screen before it is known that several runs open on the overview.
+        send_keys(app, "L")
+        lines = await wait_for_screen(pilot)
+        assert isinstance(app.screen, QueueScreen)
+        assert "failures" in lines[0], lines[0]
+        assert "works on the overview" not in "\n".join(lines)
+
+
 async def test_one_run_opens_on_the_queue(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([FAILING], resume=True)
     app.session.opens_overview = True
     async with app.run_test(size=(120, 34)) as pilot:
+        send_keys(app, "question_mark")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, HelpScreen), "a key that waited acts on the list"
+        await pilot.press("escape")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
+
+
+async def test_all_next_actions_are_visible(open_overview: OpenOverview) -> None:
+    for size in ((80, 24), (120, 34)):
+        async with open_overview(size) as (app, _):
+            next_list = app.screen.query_one("#next")
+            assert next_list.total >= 5
+            assert next_list.size.height >= next_list.total, size
 
 
 async def test_enter_shows_the_items_of_a_run_or_a_reason(

@@ -62,6 +62,11 @@ async def test_the_overview_opens_the_ranking_and_enter_the_deciding_items(
         shown = {word for line in lines for word in line.split() if word.startswith("simple_")}
         assert shown == {"simple_0", "simple_2", "simple_4", "simple_5"}
 
+        await pilot.press("escape")
+        text = "\n".join(await wait_for_screen(pilot))
+        assert isinstance(app.screen, RankingScreen)
+        assert "4 items decide" in text, "the cursor is on the row that was opened"
+
 
 async def test_one_run_has_no_ranking_and_the_screen_says_why(
     make_app: Any, wait_for_screen: Any

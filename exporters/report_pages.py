@@ -86,9 +86,12 @@ summary { cursor: pointer; font-weight: 600; }
 @media screen and (min-width: 901px) {
   td:not(.right, .graphic, .code) { min-width: 5rem; }
   td:first-child:not(.right), td:last-child:not(.right, .code) { min-width: 8rem; }
-  .heat td:first-child { min-width: 11rem; } .upright td:nth-child(n+4) { text-align: left; }
+  .heat td:first-child { min-width: 11rem; }
+  :is(.heat3 td:nth-child(n+4), .heat4 td:nth-child(n+5)) { text-align: left; }
   .upright .chip { min-width: 2.4rem; padding: 0; }
-  .upright th:nth-child(n+4) { max-height: 11rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr; }
+  :is(.heat3 th:nth-child(n+4), .heat4 th:nth-child(n+5)) {
+    max-height: 11rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr;
+  }
   .bars td:first-child { width: 5rem; } .bars .graphic { width: 12rem; }
 }
 @media screen and (min-width: 901px) and (max-width: 1199px) {
@@ -125,7 +128,7 @@ summary { cursor: pointer; font-weight: 600; }
   table { font-size: 8pt; margin: .2rem 0 .4rem; } th, td { padding: .08rem .3rem; }
   .heat { font-size: 7pt; } .heat th { font-size: 6pt; } .heat th, .heat td { padding: .08rem .1rem; }
   .heat :is(th, td):first-child { padding-left: .3rem; }
-  .upright th:nth-child(n+4) { writing-mode: sideways-lr; text-align: left; }
+  :is(.heat3 th:nth-child(n+4), .heat4 th:nth-child(n+5)) { writing-mode: sideways-lr; text-align: left; }
   .chip { min-width: 0; padding: 0 .15rem; }
   .screen { display: none; } .paper { display: block; }
   tr, h2, h3, .card { break-inside: avoid; } h2, h3, h3 + p { break-after: avoid; }
@@ -315,7 +318,8 @@ def _list_table_classes(table: Table) -> list[str]:
     if table.heat_from:
         classes.append("heat")
     if _has_vertical_headings(table):
-        classes.append("upright")
+        # The name says how many columns stand before those with vertical headings.
+        classes.append(f"upright heat{table.heat_from}")
     if any(isinstance(row.graphic, Bar) for row in table.rows):
         classes.append("bars")
     # Indented rows belong to the row above, so they cannot be sorted.

@@ -280,14 +280,13 @@ def build_category_section(runs: Sequence[RunFigures]) -> Section:
 def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator[Paragraph | Table]:
     """Yield the table of pass rates by category, for the runs of a dataset.
 
-    Only the largest categories have a column. They are in the order of the benchmark.
+    Only the largest categories have a column, the largest first, as on the overview of the app.
     """
     n_items_by_category: Counter[str] = Counter()
     for run in runs:
         for name, (n_items, _) in run.categories.items():
             n_items_by_category[name] += n_items
-    largest = {name for name, _ in n_items_by_category.most_common(MAX_CATEGORIES)}
-    shown_names = [name for name in n_items_by_category if name in largest]
+    shown_names = [name for name, _ in n_items_by_category.most_common(MAX_CATEGORIES)]
 
     columns = [make_name_column(dataset), make_items_column()]
     columns.append(RunColumn("items passed", lambda run: Cell(_format_overall_rate(run))))

@@ -270,18 +270,19 @@ def _write_or_print_full_report(
 
     With `force`, an existing file is replaced.
     """
-    page = build_report_page(session, run)
     if html_file is None:
         from fcreview.exporters.report_pages import render_markdown
 
-        emit_utf8(render_markdown(page).encode())
+        emit_utf8(render_markdown(build_report_page(session, run)).encode())
         return
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.report_pages import render_html
 
-    write_output_file(
-        html_file, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force)
-    )
+    # The report can take a minute, so a path that it cannot have is refused first.
+    rules = OverwriteRules.for_store(session.store, force=force)
+    rules.raise_if_not_replaceable(html_file)
+    page = build_report_page(session, run)
+    write_output_file(html_file, render_html(page).encode(), rules)
     print_message(f"wrote the report to {html_file}")
 
 

@@ -38,7 +38,9 @@ class Column:
     min_cells: int = 6
     """Width, in terminal cells, below which the column shrinks only if no other column can."""
     priority: int = ALWAYS_SHOWN
-    """A table without room omits the column with the lowest priority first."""
+    """A table without room omits the columns with the lowest priority first. Columns with the same
+    priority belong together, so that all of them are omitted.
+    """
     is_code: bool = False
     """Whether the texts are identifiers, which HTML sets in a monospaced font."""
 

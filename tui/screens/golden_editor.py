@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.widgets import TextArea
 
 from fcreview.errors import FcreviewError
@@ -64,11 +64,10 @@ from fcreview.tui.text.lines import (
     key_hints_line,
     line_width,
     make_line,
-    rule_line,
 )
 from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.run_names import format_run_name
-from fcreview.tui.widgets.base import GuardedModalScreen, work
+from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import Divider, DocumentView, LineBar
 
 EMPTY_GOLDEN = "{\n}"
@@ -389,7 +388,6 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     GoldenScreen { background: $background; layout: vertical; }
     GoldenScreen #golden-body { height: 1fr; layout: vertical; }
     GoldenScreen #golden-reference { height: 1fr; }
-    GoldenScreen #golden-text-title { height: 1; }
     GoldenScreen GoldenTextArea {
         height: auto; min-height: 5; max-height: 12; border: none; padding: 0;
         background: $background;
@@ -399,7 +397,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     GoldenScreen.columns #golden-body { layout: horizontal; }
     GoldenScreen.columns #golden-side { height: 1fr; max-height: 100%; }
     GoldenScreen.columns GoldenTextArea { height: 1fr; max-height: 100%; }
-    GoldenScreen.columns Divider { display: block; }
+    GoldenScreen.columns.flat Divider { display: block; }
     GoldenScreen GoldenTextArea:focus { border: none; }
     GoldenScreen #golden-message { height: 1; }
     """
@@ -458,8 +456,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         with Container(id="golden-body"):
             yield reference
             yield Divider()
-            with Vertical(id="golden-side"):
-                yield LineBar(id="golden-text-title")
+            with Panel(id="golden-side"):
                 yield GoldenTextArea(
                     self._first_text,
                     soft_wrap=True,
@@ -471,8 +468,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         yield LineBar(id="golden-keys")
 
     def on_mount(self) -> None:
-        blocks = build_golden_reference(self._detail.item, format_run_name(self._detail.row))
-        self._reference.show(BlockSource(blocks))
+        self.query_one(Panel).set_title("corrected golden answer")
         self._siblings.start()
         self._check_text()
 
@@ -480,7 +476,15 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._siblings.stop()
 
     def on_resize(self) -> None:
+        """Draw the parts as panels, or below rules on a small screen."""
+        is_small = is_small_screen(self.app.size)
         self.set_class(self.app.size.width >= MIN_COLUMNS_WIDTH, "columns")
+        self.set_class(is_small, "flat")
+        self.query_one(Panel).set_flat(is_small)
+        blocks = build_golden_reference(
+            self._detail.item, format_run_name(self._detail.row), is_framed=not is_small
+        )
+        self._reference.show(BlockSource(blocks))
         self.call_after_refresh(self._draw_bars)
 
     @property
@@ -555,9 +559,6 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def _draw_bars(self) -> None:
         self._draw_title()
-        text_title: Line = (("corrected golden answer", "strong"),)
-        text_bar = self.query_one("#golden-text-title", LineBar)
-        text_bar.show(rule_line(text_title, text_bar.size.width))
         self.query_one("#golden-message", LineBar).show(self._message)
         self._draw_key_hints()
 

@@ -189,13 +189,17 @@ def omit_parts(table: Table, cells: int) -> Table:
         shown = replace(shown, graphic_at=None)
 
     while _measure_smallest_width(shown) > cells:
-        least_important = min(shown.columns, key=lambda column: column.priority)
+        lowest_priority = min(column.priority for column in shown.columns)
         # The intervals go before a column that is more important.
         is_graphic_drawn = shown.graphic_at is not None and not shown.has_bars
-        if is_graphic_drawn and least_important.priority > GRAPHIC_PRIORITY:
+        if is_graphic_drawn and lowest_priority > GRAPHIC_PRIORITY:
             shown = replace(shown, graphic_at=None)
-        elif least_important.priority < ALWAYS_SHOWN:
-            shown = shown.without([least_important.title])
+        elif lowest_priority < ALWAYS_SHOWN:
+            # Half of a pair, such as `only B` without `only A`, would mislead.
+            omitted = [
+                column.title for column in shown.columns if column.priority == lowest_priority
+            ]
+            shown = shown.without(omitted)
         else:
             break
     return shown

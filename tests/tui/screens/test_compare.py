@@ -228,6 +228,8 @@ async def test_interval_is_drawn_before_counts_are_complete(
                 r"\+25\.0 \[[-+.\d]+, [-+.\d]+\]", whole
             ), whole
             assert name in lines[find_line(lines, "executable")] or not drawn
+            heading = lines[find_line(lines, "95 % interval")]
+            assert ("only A" in heading) == ("only B" in heading), heading
 
 
 async def test_flips_show_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:

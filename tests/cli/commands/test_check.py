@@ -218,12 +218,19 @@ def test_the_full_report_has_a_table_for_each_run(cli: Cli, clean: Path, tmp_pat
 
 
 def test_the_section_of_the_report_is_folded_without_problems(
-    cli: Cli, clean: Path, tmp_path: Path
+    cli: Cli, clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "report.html"
     title = "<summary>Is this score real?</summary>"
     cli("report", clean, "--html", page)
     assert title in page.read_text()
+
+    # The report can take a minute, so it is not computed for a path that it cannot have.
+    with monkeypatch.context() as patch:
+        patch.setattr("fcreview.cli.commands.report.build_report_page", None)
+        refused = cli("report", clean, "--html", page)
+    assert refused.code == 1 and "the file already exists. Pass --force" in refused.err
+
     make_incident(clean)
     cli("report", clean, "--html", page, "--force")
     assert title not in page.read_text() and "Is this score real?" in page.read_text()

@@ -432,12 +432,21 @@ def test_question_has_its_own_heading_without_differences():
     none = dataclasses.replace(ROW, first_difference=None, error_type=None)
     assert row_texts(none, 100)["difference"] == "What is the weather?"
     columns = QueueColumns.fit_to_width(100, column_widths(none))
-    assert "question" in plain_text(
+    assert "question" in plain_text(queue_heading_line(columns)) and "predicted" not in plain_text(
         queue_heading_line(columns)
-    ) and "first difference" not in plain_text(queue_heading_line(columns))
+    )
     both = QueueColumns.fit_to_width(100, column_widths(none, ROW))
-    assert "first difference" in plain_text(queue_heading_line(both))
+    assert "golden → predicted" in plain_text(queue_heading_line(both))
     assert "weather" not in plain_text(queue_row_line(none, both))
+
+
+def test_title_of_the_difference_is_shortened_to_whole_words():
+    def heading(difference_cells: int) -> str:
+        columns = QueueColumns((QueueColumn("difference", difference_cells),))
+        return plain_text(queue_heading_line(columns)).strip()
+
+    assert heading(40) == "first difference: golden → predicted"
+    assert heading(30) == "golden → predicted"
 
 
 def test_error_found_only_by_the_recomputed_verdict_is_shown():

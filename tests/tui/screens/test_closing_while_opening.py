@@ -15,6 +15,7 @@ from fcreview.tui.app import FcreviewApp, TerminalTooSmallScreen
 from fcreview.tui.commands import CommandService, ReportServices
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.annotators import open_annotator_list
+from fcreview.tui.screens.annotators import AnnotatorPickerScreen
 from fcreview.tui.screens.checks import CheckScreen
 from fcreview.tui.screens.clusters import BulkReviewScreen, ClustersScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
@@ -53,6 +54,7 @@ from tests.tui.test_structure import all_subclasses
 KEYS: dict[type[Screen[Any]], str] = {
     AdjudicationScreen: "x",
     AgreementScreen: "percent_sign",
+    AnnotatorPickerScreen: "A",
     AskScreen: "enter slash",
     BulkReviewScreen: "c B",
     CalibrationScreen: "C",

@@ -14,8 +14,7 @@ from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp, TerminalTooSmallScreen
 from fcreview.tui.commands import CommandService, ReportServices
 from fcreview.tui.screens.adjudication import AdjudicationScreen
-from fcreview.tui.screens.annotators import open_annotator_list
-from fcreview.tui.screens.annotators import AnnotatorPickerScreen
+from fcreview.tui.screens.annotators import AnnotatorPickerScreen, open_annotator_list
 from fcreview.tui.screens.checks import CheckScreen
 from fcreview.tui.screens.clusters import BulkReviewScreen, ClustersScreen
 from fcreview.tui.screens.command_form import CommandFormScreen

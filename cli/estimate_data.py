@@ -104,14 +104,15 @@ def estimate_without_incidents(
 def add_estimates_without_incidents(
     estimates: Sequence[MetricEstimate], without_incidents: Iterable[MetricEstimate]
 ) -> Iterator[MetricEstimate]:
-    """Yield each estimate and after it, if they differ, the estimate of the same metric without
-    incidents, which has a name of its own.
+    """Yield each estimate. If the metric has another estimate without incidents, this follows it.
+
+    The second estimate has a name of its own: `overall, without incidents`.
     """
-    by_key = {each.key: each for each in without_incidents}
-    for each in estimates:
-        yield each
-        other = by_key.get(each.key)
-        if other is not None and other != each:
+    others_by_key = {estimate.key: estimate for estimate in without_incidents}
+    for estimate in estimates:
+        yield estimate
+        other = others_by_key.get(estimate.key)
+        if other is not None and other != estimate:
             yield replace(other, name=f"{other.name}, {WITHOUT_INCIDENTS}")
 
 

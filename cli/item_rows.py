@@ -76,20 +76,12 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
     """
     n_runs = len(view.runs) or session.n_runs
     shows_runs = n_runs > 1
-    judges = session.store.judgements.names
-    headers = _list_headers(judges, shows_run=shows_runs)
+    headers = _list_headers(session.store.judgements.names, shows_run=shows_runs)
 
     n_printed = 0
     widths: list[int] = []
     for rows in fetch_row_windows(session, view, limit):
-        judgements = session.store.fetch_visible_judgements(rows)
-        table = []
-        for row in rows:
-            cells = _format_row_cells(row, shows_run=shows_runs)
-            # The columns of `fcreview judge` follow that of the imported judge verdict.
-            index = headers.index("judge") + 1
-            cells[index:index] = _format_judgement_cells(session, row, judgements, judges)
-            table.append(cells)
+        table = _format_table_rows(session, rows, headers, shows_run=shows_runs)
         is_first_window = bool(table) and not widths
         if is_first_window:
             # Later rows may be wider, but waiting for them would take long.
@@ -105,6 +97,22 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
         print_message(f"{n_printed:,} of {items}")
     else:
         print_message(items)
+
+
+def _format_table_rows(
+    session: WorkspaceSession, rows: Sequence[QueueRow], headers: list[str], *, shows_run: bool
+) -> list[list[str]]:
+    """Format the cells of items, with a cell for each judge of `fcreview judge`."""
+    judges = session.store.judgements.names
+    judgements = session.store.fetch_visible_judgements(rows)
+    # The columns of `fcreview judge` follow that of the imported judge verdict.
+    index = headers.index("judge") + 1
+    table = []
+    for row in rows:
+        cells = _format_row_cells(row, shows_run=shows_run)
+        cells[index:index] = _format_judgement_cells(session, row, judgements, judges)
+        table.append(cells)
+    return table
 
 
 def _list_headers(judges: Sequence[str], *, shows_run: bool) -> list[str]:

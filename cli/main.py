@@ -257,7 +257,7 @@ def _flush_output(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter flushes once more at the end.
+        # The interpreter flushes standard output once more at the end. Then it goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if code != EXIT_SUCCESS or isinstance(error, BrokenPipeError):
             return code

@@ -386,11 +386,13 @@ def _format_wrapped_table(
     unwrapped: Collection[int],
     page_width: int,
 ) -> list[str]:
-    """Format a table for a page. The last column that fits is wrapped at the edge of the page.
+    """Format a table for a page, and wrap the last column that fits at the edge of the page.
 
-    The columns that do not fit are a second table. `right_aligned`: indexes of columns.
-    `unwrapped`: indexes of columns with numbers
-    and shortened texts.
+    The columns that do not fit are a second table below.
+
+    Args:
+        right_aligned: Indexes of the columns that are aligned to the right.
+        unwrapped: Indexes of the columns that are not wrapped: numbers and shortened texts.
     """
     n_columns = _count_fitting_columns(widths, page_width)
     is_end_wrapped = n_columns - 1 not in unwrapped
@@ -559,6 +561,7 @@ def _draw_bars(table: Table) -> Table:
         cells = list(row.cells)
         cells.insert(table.graphic_at, Cell(draw_bar(share, BAR_WIDTH)))
         rows.append(replace(row, cells=cells))
+    # The inserted column moves the columns behind it.
     explained_column = table.explained_column
     if explained_column is not None and explained_column >= table.graphic_at:
         explained_column += 1

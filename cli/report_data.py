@@ -5,7 +5,7 @@ HTML or Markdown.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -138,24 +138,11 @@ def load_scored_runs(
     Items with equal verdicts are combined, which is faster, where no figure needs each of them: the
     metrics of the benchmark only count items, and no golden answer was corrected.
     """
-    from fcreview.importers.registry import importer_for
-
-    corrected_benchmarks = set()
-    runs_with_fixes = analysis.fetch_runs_with_golden_fixes()
-    for row in runs:
-        benchmark = row.info.benchmark
-        if row.run in runs_with_fixes or select_errata(errata, benchmark):
-            corrected_benchmarks.add(benchmark)
-
-    combined_runs = []
-    runs_with_parts = set()
-    for row in runs:
-        importer = importer_for(row.info)
-        if importer.aggregates_rows and row.info.benchmark not in corrected_benchmarks:
-            combined_runs.append(row.run)
-        if importer.needs_part_verdicts:
-            runs_with_parts.add(row.run)
-    combined_items = analysis.fetch_combined_scored_items(combined_runs, runs_with_parts)
+    corrected_benchmarks = _find_corrected_benchmarks(analysis, runs, errata)
+    combined_runs = _list_combinable_runs(runs, corrected_benchmarks)
+    combined_items = analysis.fetch_combined_scored_items(
+        combined_runs, _find_runs_with_parts(runs)
+    )
 
     n_items = sum(row.n_items for row in runs)
     n_done = 0
@@ -173,6 +160,40 @@ def load_scored_runs(
             n_done += row.n_items
 
 
+def _find_corrected_benchmarks(
+    analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None
+) -> set[str]:
+    """Return the benchmarks with a corrected golden answer, from a review or from errata."""
+    corrected_benchmarks = set()
+    runs_with_fixes = analysis.fetch_runs_with_golden_fixes()
+    for row in runs:
+        benchmark = row.info.benchmark
+        if row.run in runs_with_fixes or select_errata(errata, benchmark):
+            corrected_benchmarks.add(benchmark)
+    return corrected_benchmarks
+
+
+def _list_combinable_runs(
+    runs: Sequence[RunRow], corrected_benchmarks: Collection[str]
+) -> list[int]:
+    """List the runs whose items with equal verdicts can be combined."""
+    from fcreview.importers.registry import importer_for
+
+    combinable_runs = []
+    for row in runs:
+        only_counts_items = importer_for(row.info).aggregates_rows
+        if only_counts_items and row.info.benchmark not in corrected_benchmarks:
+            combinable_runs.append(row.run)
+    return combinable_runs
+
+
+def _find_runs_with_parts(runs: Sequence[RunRow]) -> set[int]:
+    """Return the runs whose metrics need the verdicts on parts of items, such as turns."""
+    from fcreview.importers.registry import importer_for
+
+    return {row.run for row in runs if importer_for(row.info).needs_part_verdicts}
+
+
 def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRow]:
     """Compute the metrics of a run by each source of verdicts, in the order of the benchmark's
     tables.
@@ -185,7 +206,7 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
     metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
     n_incidents = count_incidents(items["official"])
     if n_incidents:
-        # A stated accuracy is of all items, so that it says nothing about the others.
+        # The accuracies that score files state include the incidents, so they are omitted.
         run_without_stated = omit_stated_accuracies(run, items["official"])
         summary.add_values_without_incidents(
             metrics,
@@ -651,8 +672,9 @@ def _choose_common_source(rows: Sequence[RunRow]) -> VerdictSource | None:
 def _add_pass_rate_estimate(
     session: WorkspaceSession, row: RunRow, figures: RunFigures
 ) -> RunFigures:
-    """Add the pass rate that is estimated from the random samples of a run, if items of them are
-    decided.
+    """Add to the figures of a run its pass rate, estimated from its random samples.
+
+    If no item of the samples has a decided verdict, there is no estimate.
     """
     from fcreview.cli.estimate_data import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy

@@ -96,12 +96,13 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
         all_choices |= dict.fromkeys(choices)
         if verdict_from not in choices:
             runs_without_score.add(path)
-    if len(runs_without_score) < len(choices_by_path):
+    has_any_run_the_score = len(runs_without_score) < len(choices_by_path)
+    if has_any_run_the_score:
         return runs_without_score
 
     if not all_choices:
         raise UsageError("--verdict-from needs an Inspect log with scores")
-    # No run has the score. The message lists those that exist.
+    # The message lists the scores that exist.
     listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])
     raise UsageError(f"no log has the score {sanitize(verdict_from)!r}. Choose one of {listed}")
 

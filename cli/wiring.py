@@ -243,10 +243,22 @@ def _parse_metric_estimate(fields: dict[str, Any]) -> MetricEstimate:
     """Return an estimate from the JSON object of `fcreview estimate`."""
     from fcreview.stats.estimation import MetricEstimate
 
-    names = [
-        *("table", "level", "name", "unit", "digits", "automatic", "corrected"),
-        *("estimated", "low", "high", "n_random", "n_known", "method", "needed"),
-    ]
+    names = (
+        "table",
+        "level",
+        "name",
+        "unit",
+        "digits",
+        "automatic",
+        "corrected",
+        "estimated",
+        "low",
+        "high",
+        "n_random",
+        "n_known",
+        "method",
+        "needed",
+    )
     bounds = None
     if fields["bounds_low"] is not None:
         bounds = (fields["bounds_low"], fields["bounds_high"])

@@ -190,16 +190,24 @@ def resolve_lake_location(location: str) -> str:
 
 
 def locate_lake_workspace(lake: str, reviews_folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake (a store of Parquet files), which is by
-    default in the folder of the lake.
+    """Return the workspace that holds the reviews of a lake, which is a store of Parquet files.
+
+    `lake` is an absolute path or an address such as `s3://bucket`. Without `reviews_folder`, the
+    workspace is in the folder of the lake. Raises UsageError for an address, because it cannot hold
+    reviews.
     """
     from fcreview.store.workspace import find_workspace
 
-    # A lake is an absolute path, or an address such as `s3://bucket`, which cannot hold reviews.
-    if reviews_folder is None and not os.path.isabs(lake):  # noqa: PTH117 - it may be an address
-        raise UsageError(f"{lake} needs --workspace DIR. Choose a local folder for the reviews")
-    folder = reviews_folder or Path(lake)
-    return replace(find_workspace(folder, folder), lake=lake)
+    folder = reviews_folder
+    if folder is None:
+        is_local_folder = os.path.isabs(lake)  # noqa: PTH117 - it may be an address
+        if not is_local_folder:
+            raise UsageError(f"{lake} needs --workspace DIR. Choose a local folder for the reviews")
+        folder = Path(lake)
+
+    # The workspace is exactly in this folder. fcreview does not search the folders above it.
+    workspace = find_workspace(folder, override=folder)
+    return replace(workspace, lake=lake)
 
 
 def pop_lake_problems() -> list[str]:

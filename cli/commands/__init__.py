@@ -199,7 +199,8 @@ def load_command(
     function_name = name.replace("-", "_")
     module_name = MODULES.get(name, function_name)
     module = importlib.import_module(f"fcreview.cli.commands.{module_name}")
-    # A name that Python uses itself, such as `open`, has an underscore at its end.
+    # A module with subcommands lists them in `COMMANDS`. In other modules, the function has the
+    # name of the command, with an underscore at its end if Python uses the name, such as `open`.
     for attribute in ("COMMANDS", function_name, f"{function_name}_"):
         if hasattr(module, attribute):
             return module, getattr(module, attribute)

@@ -239,13 +239,18 @@ def _find_last_reply(item: Item, turn: int | None) -> str:
 
 
 def _select_pairs(item: Item, part: PartAddress | None) -> list[CallPair]:
-    """Return the pairs of calls of a part of the item: of its turn, or one of them."""
+    """Return the pairs of calls of a part of the item: all pairs of a turn, or one of them.
+
+    `part`: None for the whole item.
+    """
     if part is None:
         return list(item.pairs)
-    pairs = [pair for pair in item.pairs if pair.turn == part.turn]
+    pairs_of_turn = [pair for pair in item.pairs if pair.turn == part.turn]
     if part.call is None:
-        return pairs
-    return pairs[part.call : part.call + 1]
+        return pairs_of_turn
+    if part.call < len(pairs_of_turn):
+        return [pairs_of_turn[part.call]]
+    return []
 
 
 def _format_calls(calls: Sequence[Call]) -> str:

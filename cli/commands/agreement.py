@@ -92,7 +92,7 @@ def agreement(
     if as_json:
         _print_json(ratings_by_status, repeated_ratings, scopes)
     elif ratings_by_status or repeated_ratings:
-        _print_tables(ratings_by_status, repeated_ratings, scopes, has_all_tables=by is not None)
+        _print_tables(ratings_by_status, repeated_ratings, scopes, are_scopes_chosen=by is not None)
     elif given and ratings:
         emit(f"no review is {given}")
     else:
@@ -134,11 +134,12 @@ def _print_tables(
     repeated_ratings: Sequence[RepeatedRating],
     scopes: Sequence[AgreementScope],
     *,
-    has_all_tables: bool,
+    are_scopes_chosen: bool,
 ) -> None:
     """Print a table for each scope, such as category, and the table of self-agreement.
 
-    With `has_all_tables`, tables that repeat the overall table are printed too.
+    `are_scopes_chosen`: whether the user named the scopes with --by. A table that repeats the
+    overall table is printed only then.
     """
     from fcreview.stats.agreement import compute_self_agreement  # imports numpy
 
@@ -147,13 +148,20 @@ def _print_tables(
     emit_lines(NOTES)
 
     for scope, statistics in _compute_statistics(ratings_by_status, scopes).items():
-        # A table with one group repeats the overall table.
-        groups = {(each.coefficient.benchmark, each.coefficient.category) for each in statistics}
-        if has_all_tables or scope == "overall" or len(groups) > 1:
-            # Without a choice of tables, the pairs of annotators are only shown overall.
-            shows_pairs = has_all_tables or scope == "overall"
-            print_figure(build_agreement_table(statistics, scope, shows_pairs=shows_pairs))
+        if are_scopes_chosen or scope == "overall":
+            print_figure(build_agreement_table(statistics, scope, shows_pairs=True))
+        elif _has_several_groups(statistics):
+            print_figure(build_agreement_table(statistics, scope, shows_pairs=False))
     print_figure(build_self_agreement_table(list(compute_self_agreement(repeated_ratings))))
+
+
+def _has_several_groups(statistics: Sequence[AgreementStatistic]) -> bool:
+    """Tell whether a table has several groups. With one group, it repeats the overall table."""
+    groups = set()
+    for statistic in statistics:
+        coefficient = statistic.coefficient
+        groups.add((coefficient.benchmark, coefficient.category))
+    return len(groups) > 1
 
 
 def _compute_statistics(

@@ -204,19 +204,20 @@ def _format_event_verdict(event: dict[str, Any]) -> str:
 
 
 def _format_override(event: dict[str, Any]) -> str:
-    """Format which automatic verdict a review overrides, and why.
+    """Format the automatic verdict that a review overrides: `overrides judge gpt-4o: wrong unit`.
 
-    Empty if it overrides none, or if there is nothing to say about it.
+    On a whole item, the verdict is not named, because the effective verdict of an item has several
+    sources. Then the text has only the reason, and is empty without one.
     """
     override = event["overrules"] or {}
-
-    # The source is omitted for a whole item, because its effective verdict has several sources.
-    sources: list[str] = []
-    if event["target"] != ITEM:
-        sources = [text for text in (override.get("source"), override.get("by")) if text]
-
-    text = " ".join(["overrides", *sources])
     reason = override.get("reason")
+
+    words = ["overrides"]
+    if event["target"] != ITEM:
+        words += [name for name in (override.get("source"), override.get("by")) if name]
+    text = " ".join(words)
     if isinstance(reason, str):
         return f"{text}: {reason}"
-    return text if sources else ""
+
+    names_verdict = len(words) > 1
+    return text if names_verdict else ""

@@ -137,12 +137,19 @@ def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:
 
     A field is null if the figure cannot be computed.
     """
+    standard_error = low = high = None
     rate = ranked.clustered_rate
+    if rate is not None:
+        standard_error = rate.standard_error
+        low = rate.low
+        high = rate.high
+
+    # All figures of an empty difference are None.
     difference = ranked.to_best or RateDifference()
     return {
-        "standard_error": rate and rate.standard_error,
-        "low": rate and rate.low,
-        "high": rate and rate.high,
+        "standard_error": standard_error,
+        "low": low,
+        "high": high,
         "reviewed": ranked.n_reviewed,
         "to_best": difference.value,
         "to_best_low": difference.low,
@@ -292,7 +299,8 @@ def _print_comparison_json(
     for group in comparison.categories:
         fields = _build_group_json(group, a.source, b.source)
         emit_json({"kind": "category", "category": group.category, **fields})
-    emit_json(*map(_build_flip_json, comparison.flips[:limit]))
+    for flip in comparison.flips[:limit]:
+        emit_json(_build_flip_json(flip))
 
 
 def _build_overall_json(

@@ -79,30 +79,38 @@ def _print_failures(session: WorkspaceSession) -> None:
 
 
 def _copy_sample_runs(target: Path | None, *, has_all: bool) -> Path:
-    """Copy the demo, or with `has_all` all sample runs, to `target` or to a temporary folder, and
-    return the folder.
+    """Copy the demo to `target` or to a temporary folder, and return the folder.
 
-    A folder that already has a copy is left unchanged. Raises CommandError if `target` is a file or
-    a folder with other files.
+    With `has_all`, all sample runs are copied. If `target` already has a copy, it is left
+    unchanged. Raises CommandError if `target` is a file or a folder with other files.
     """
     import tempfile
     from importlib.resources import as_file, files
 
-    if target is not None and target.exists():
+    if target is None:
+        folder = Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
+    else:
         has_copy = (target / ".fcreview").is_dir()
-        is_empty = target.is_dir() and not any(target.iterdir())
-        if has_copy and not is_empty:
+        if has_copy:
             return target
-        if not is_empty:
-            raise CommandError(f"{target} is not an empty folder. Choose another folder")
+        folder = target
+        _check_is_new_or_empty(folder)
 
-    folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
     with as_file(files("fcreview.sample_runs")) as samples:
         copied = samples if has_all else samples / DEMO_FOLDER
         shutil.copytree(copied, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
     demo_folder = folder / DEMO_FOLDER if has_all else folder
     _move_to_workspace(demo_folder, folder / ".fcreview")
     return folder
+
+
+def _check_is_new_or_empty(folder: Path) -> None:
+    """Raise CommandError if there is a file at this path, or a folder that contains files."""
+    if not folder.exists():
+        return
+    is_empty_folder = folder.is_dir() and not any(folder.iterdir())
+    if not is_empty_folder:
+        raise CommandError(f"{folder} is not an empty folder. Choose another folder")
 
 
 def _move_to_workspace(demo_folder: Path, workspace: Path) -> None:

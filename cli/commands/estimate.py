@@ -275,7 +275,7 @@ def _parse_settings(
         find_half_width_for_difference,
     )
 
-    check_choice(INTERVAL_METHODS, method, "--method")
+    interval_method = check_choice(INTERVAL_METHODS, method, "--method")
     goals = []
     if plan or difference is not None:
         half_widths = sorted({*PLANNED_HALF_WIDTHS, half_width}, reverse=True)
@@ -285,8 +285,6 @@ def _parse_settings(
         width = find_half_width_for_difference(difference)
         goals.append(PlannedLabels(width, labels=None, difference=difference))
 
-    # The same text, with the type that the settings expect.
-    interval_method = next(name for name in INTERVAL_METHODS if name == method)
     return EstimationSettings(half_width, seed=seed, interval_method=interval_method, plan=goals)
 
 
@@ -373,18 +371,19 @@ def _build_estimate_json(
 
 
 def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
-    """Build the JSON object of a goal.
+    """Build the JSON object of a goal: how many labels an interval of a half-width needs.
 
-    `with_judges` is the number of labels if the items are divided by how many automatic sources
-    pass them.
+    `with_judges` is this number if the sample is divided by how many automatic sources pass an
+    item. `difference` is only there if the goal is a difference between two runs.
     """
-    found = {
-        "half_width": goal.half_width,
-        "labels": goal.labels,
-        "with_judges": goal.with_judges,
-        "assumed": goal.is_assumed,
-    }
-    return found if goal.difference is None else {"difference": goal.difference, **found}
+    fields: dict[str, Any] = {}
+    if goal.difference is not None:
+        fields["difference"] = goal.difference
+    fields["half_width"] = goal.half_width
+    fields["labels"] = goal.labels
+    fields["with_judges"] = goal.with_judges
+    fields["assumed"] = goal.is_assumed
+    return fields
 
 
 def _print_plan(estimates: Sequence[MetricEstimate], first_plan: FirstPlan | None) -> None:

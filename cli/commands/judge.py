@@ -48,6 +48,7 @@ from fcreview.judging.records import (
     JudgeIncident,
     Judgement,
     JudgeSetup,
+    JudgeSource,
 )
 from fcreview.judging.reply import JudgeFailure
 from fcreview.model.sanitize import REDACTED, redact_credentials, sanitize
@@ -286,10 +287,10 @@ def _choose_source(
 
 
 def _parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of the requests, such as the temperature: the defaults, changed by --param
-    NAME=JSON. The value null removes a default.
+    """Return the further fields of each request, such as the temperature.
 
-    Raises UsageError for other texts, and for values that look like keys.
+    These are the defaults, changed by the values of --param NAME=JSON. The value null removes a
+    default. Raises UsageError for a text of another form, and for a value that looks like a key.
     """
     parameters = dict(DEFAULT_PARAMETERS)
     for text in texts:
@@ -322,6 +323,15 @@ class _PendingItem:
     content: ItemContent
 
 
+@dataclass(frozen=True, slots=True)
+class _ChosenExamples:
+    """The labelled items that the prompts show as examples."""
+
+    examples: tuple[JudgeExample, ...]
+    text: str
+    """The examples as a part of the prompt. Empty without examples."""
+
+
 @dataclass(slots=True)
 class _JudgePlan:
     """What is asked, and which items are sent."""
@@ -344,20 +354,22 @@ class _JudgePlan:
     def iter_requests(
         self, items: Sequence[_PendingItem] | None = None
     ) -> Iterator[JudgeRequest[_PendingItem]]:
-        """Yield the requests of these items, by default of all. The full texts of a few items are
-        in memory at a time.
+        """Yield the request of each of `items`, by default of all pending items.
+
+        The full texts are read in batches, so that only a few are in memory at a time.
         """
         from fcreview.cli.judge_clients import JudgeRequest
 
-        pending = iter(self.pending if items is None else items)
-        while batch := list(islice(pending, ITEMS_PER_BATCH)):
-            details = self.job.session.store.read_details([each.item for each in batch])
-            for each, detail in zip(batch, details, strict=True):
+        pending = self.pending if items is None else items
+        for start in range(0, len(pending), ITEMS_PER_BATCH):
+            batch = pending[start : start + ITEMS_PER_BATCH]
+            details = self.job.session.store.read_details([item.item for item in batch])
+            for pending_item, detail in zip(batch, details, strict=True):
                 yield JudgeRequest(
                     f"{detail.row.run}/{detail.row.id}",
                     prompt=self.template.render(detail.item, self.setup.criterion),
                     item=detail.key._asdict() | {"run": detail.row.run},
-                    subject=each,
+                    subject=pending_item,
                 )
 
 
@@ -385,37 +397,18 @@ class _JudgeJob:
         return plan
 
     def _prepare_setup(self, judge: JudgeFile) -> tuple[JudgeSetup, PromptTemplate]:
-        """Return the setup of the judge and its template. A judge keeps its first examples, so that
-        all its verdicts come from the same prompt.
+        """Return the setup of the judge, and the template of its prompts.
+
+        Raises CommandError if the judge already has verdicts of another setup.
         """
         template = _load_template(self.session.workspace)
-        earlier = judge.setup
-        has_same_examples = earlier is not None and earlier.examples_from == self.examples_from
-        if earlier is not None and has_same_examples:
-            examples = list(earlier.examples)
-            examples_text = earlier.examples_text
-        else:
-            chosen = self._choose_examples()
-            examples = [example for example, _ in chosen]
-            examples_text = format_examples([labelled for _, labelled in chosen])
-
-        if examples_text and "{{examples}}" not in template.text.replace(" ", ""):
+        chosen = self._find_examples(judge.setup)
+        if chosen.text and "{{examples}}" not in template.text.replace(" ", ""):
             raise UsageError(f"{PROMPT_FILE} has no placeholder {{{{examples}}}} for --examples")
-        template = replace(template, examples=examples_text)
-        endpoint = self.source.endpoint
-        setup = JudgeSetup(
-            source="command" if endpoint is None else "endpoint",
-            address=self.source.address,
-            model="" if endpoint is None else endpoint.model,
-            criterion=self.criterion,
-            template=template.text,
-            prompt_hash=template.hash,
-            parameters={} if endpoint is None else dict(endpoint.parameters),
-            examples_from=self.examples_from,
-            examples_text=examples_text,
-            examples=tuple(examples),
-            time=_now(),
-        )
+        template = replace(template, examples=chosen.text)
+
+        setup = self._build_setup(template, chosen)
+        earlier = judge.setup
         if earlier is None:
             return setup, template
         if earlier.id != setup.id:
@@ -425,32 +418,74 @@ class _JudgeJob:
             )
         return earlier, template
 
-    def _choose_examples(self) -> list[tuple[JudgeExample, LabelledItem]]:
-        """Return labelled items, passes and failures in turn. Raises UsageError without any."""
+    def _build_setup(self, template: PromptTemplate, chosen: _ChosenExamples) -> JudgeSetup:
+        """Build the setup from the options. A command has no model and no parameters."""
+        source: JudgeSource = "command"
+        model = ""
+        parameters: dict[str, Any] = {}
+        endpoint = self.source.endpoint
+        if endpoint is not None:
+            source = "endpoint"
+            model = endpoint.model
+            parameters = dict(endpoint.parameters)
+        return JudgeSetup(
+            source=source,
+            address=self.source.address,
+            model=model,
+            criterion=self.criterion,
+            template=template.text,
+            prompt_hash=template.hash,
+            parameters=parameters,
+            examples_from=self.examples_from,
+            examples_text=chosen.text,
+            examples=chosen.examples,
+            time=_now(),
+        )
+
+    def _find_examples(self, earlier: JudgeSetup | None) -> _ChosenExamples:
+        """Return the examples of the prompt. A judge keeps its first examples, so that all its
+        verdicts come from the same prompt.
+        """
+        if earlier is not None and earlier.examples_from == self.examples_from:
+            return _ChosenExamples(earlier.examples, earlier.examples_text)
         if not self.examples_from:
-            return []
+            return _ChosenExamples((), "")
+        return self._choose_examples()
+
+    def _choose_examples(self) -> _ChosenExamples:
+        """Choose labelled items, in turn one that passes and one that fails.
+
+        Raises UsageError if there is no labelled item.
+        """
         store = self.session.store
         view, max_examples = self._build_examples_view()
         rows = list(iterate_item_rows(self.session, view, None))
         labels = store.judgements.fetch_labels([row.item for row in rows], self.criterion)
-        labelled_rows = [row for row in rows if row.item in labels and not row.is_incident]
-        if not labelled_rows:
+
+        passing = []
+        failing = []
+        for row in rows:
+            if row.item not in labels or row.is_incident:
+                continue
+            if labels[row.item]:
+                passing.append(row.item)
+            else:
+                failing.append(row.item)
+        if not passing and not failing:
             raise UsageError(
                 f"--examples {self.examples_from}: no item has a human verdict on"
                 f" {self.criterion}. Review items first"
             )
 
-        numbers = _alternate(
-            [row.item for row in labelled_rows if labels[row.item]],
-            [row.item for row in labelled_rows if not labels[row.item]],
-        )[:max_examples]
+        numbers = _alternate(passing, failing)[:max_examples]
         contents = store.judgements.fetch_contents(numbers)
-        chosen = []
+        examples = []
+        labelled_items = []
         for detail in store.read_details(numbers):
             verdict = labels[detail.row.item]
-            example = JudgeExample(contents[detail.row.item], verdict=verdict)
-            chosen.append((example, LabelledItem(detail.item, verdict)))
-        return chosen
+            examples.append(JudgeExample(contents[detail.row.item], verdict=verdict))
+            labelled_items.append(LabelledItem(detail.item, verdict))
+        return _ChosenExamples(tuple(examples), format_examples(labelled_items))
 
     def _build_examples_view(self) -> tuple[View, int]:
         """Return the items from which examples are taken, and the largest number of examples."""
@@ -491,8 +526,10 @@ def _alternate(first: Sequence[int], second: Sequence[int]) -> list[int]:
     """Return the numbers of two lists in turn, then the rest of the longer list."""
     mixed: list[int] = []
     for index in range(max(len(first), len(second))):
-        mixed += first[index : index + 1]
-        mixed += second[index : index + 1]
+        if index < len(first):
+            mixed.append(first[index])
+        if index < len(second):
+            mixed.append(second[index])
     return mixed
 
 

@@ -234,8 +234,10 @@ def _make_sibling_reviews(
     review: Annotation,
     review_options: ReviewOptions,
 ) -> list[tuple[int, Annotation]]:
-    """Return (item, golden fix) of each sibling, with the note of the first review, but without its
-    verdict, which is about another answer. Name the siblings that cannot be corrected.
+    """Return (item, golden fix) of each sibling, and name the siblings that cannot be corrected.
+
+    The siblings get the note of `review`, which the user gave on the first item, but not its
+    verdict, because that is about another answer.
     """
     fixes = []
     for sibling_fix in sibling_fixes:
@@ -306,24 +308,22 @@ class ReviewOptions:
 
 
 def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation) -> Annotation:
-    """Complete a review that corrects the golden answer, by what the correction changes and its
-    status.
+    """Return a review that corrects the golden answer, with the status of the correction and the
+    verdicts that it changes.
 
-    An adjudicator or a single annotator accepts the correction. One of several annotators only
-    proposes it.
+    The correction of an adjudicator or of the only annotator is accepted. With several annotators,
+    it is a proposal.
     """
     from fcreview.importers.registry import rescore
     from fcreview.model.golden_fix import ACCEPTED, PROPOSED
     from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
 
-    has_others = session.store.has_other_annotators(session.annotator)
-    is_accepted = review.act == "adjudicate" or not has_others
+    status = PROPOSED
+    is_only_annotator = not session.store.has_other_annotators(session.annotator)
+    if review.act == "adjudicate" or is_only_annotator:
+        status = ACCEPTED
     effects = measure_run_effects(session.store, item, review.golden_fix or {}, rescore)
-    return replace(
-        review,
-        golden_status=ACCEPTED if is_accepted else PROPOSED,
-        golden_verdicts=collect_changed_verdicts(effects),
-    )
+    return replace(review, golden_status=status, golden_verdicts=collect_changed_verdicts(effects))
 
 
 def _warn_about_contradiction(session: WorkspaceSession, row: QueueRow) -> None:

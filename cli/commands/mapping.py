@@ -122,21 +122,25 @@ def _build_key_row(key: str, count: KeyCount) -> list[str]:
 
 
 def _build_join_row(name: str, count: JoinCount) -> list[str]:
-    """Return the cells of a join: how many rows of another file match items, and the first that
-    does not.
+    """Return the cells of a join of another file: its rows, how many rows or items have no partner,
+    and the first of these.
     """
-    parts = []
+    problems = []
     if count.rows_without_item:
-        parts.append(f"{len(count.rows_without_item):,} rows match no item")
+        problems.append(f"{len(count.rows_without_item):,} rows match no item")
     if count.items_without_row:
-        parts.append(f"{len(count.items_without_row):,} items have no row")
-    first = [*count.rows_without_item, *count.items_without_row][:1]
+        problems.append(f"{len(count.items_without_row):,} items have no row")
+
+    first_without_partner = ""
+    for value in (*count.rows_without_item, *count.items_without_row):
+        first_without_partner = value
+        break
     return [
         f"join {name}",
         f"{count.n_rows:,}",
         "",
-        ", ".join(parts),
-        format_cell("".join(first)),
+        ", ".join(problems),
+        format_cell(first_without_partner),
     ]
 
 

@@ -373,7 +373,7 @@ def create_queue(
         QueueRequest,
     )
 
-    check_choice(ALLOCATIONS, allocation, "--allocation")
+    allocation_name = check_choice(ALLOCATIONS, allocation, "--allocation")
     if allocation == "neyman" and not stratify:
         stratify = SOURCES_KEY
     if cluster:
@@ -397,8 +397,7 @@ def create_queue(
             size=size,
             stratify=stratify,
             sharing=sharing,
-            # The same text, with the type that the request expects.
-            allocation=next(name for name in ALLOCATIONS if name == allocation),
+            allocation=allocation_name,
             avoids_earlier_queues=not allow_overlap,
             cluster=cluster,
             include_incidents=include_incidents,

@@ -191,10 +191,10 @@ class ReviewLoop:
         return Answer(text[:1], text[1:].strip())
 
     def _process_answer(self, answer: Answer) -> None:
-        """Do what the letter of an answer means.
+        """Do what the letter of an answer means, or print the help.
 
-        `n` and `w` need a text after the letter, and verdicts and scores must have none. For any
-        other answer, the help is printed.
+        `n TEXT` and `w FAULT` need a text after the letter. A verdict or a score must have no text.
+        The other letters ignore a text.
         """
         subject = self._current_subject
         match answer.letter:

@@ -330,9 +330,9 @@ def _print_run_table(rows: list[dict[str, Any]]) -> None:
 def _count_issues_of_unchanged_runs(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]]
 ) -> int:
-    """Count the issues of runs that were not read again, as far as they are not in `issues`.
+    """Count the issues of unchanged runs that `issues` does not list.
 
-    An earlier import has found these issues.
+    An unchanged run was not read again. Its issues are known from an earlier import.
     """
     n_issues_by_unchanged_run: dict[int, int] = {}
     for row in rows:

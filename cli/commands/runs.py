@@ -185,11 +185,12 @@ def _build_run_json(row: RunRow, own: OwnScore | None) -> dict[str, Any]:
     for fact in info.pop("facts").values():
         facts[fact["name"]] = fact["value"]
         facts[f"{fact['name']}_reason"] = fact["reason"]
+
+    own_fields: dict[str, Any] = dict.fromkeys(("own_metric", "own_value", "own_unit"))
+    if own is not None:
+        own_fields = {"own_metric": own.title, "own_value": own.value, "own_unit": own.unit}
+
+    # The fields that name the run come first.
     names = {"run": fields.pop("run"), "run_name": fields.pop("run_name")}
-    own_fields = {
-        "own_metric": own and own.title,
-        "own_value": own and own.value,
-        "own_unit": own and own.unit,
-    }
     date = {"date": find_run_date_or_folder(row)}
     return {**names, **facts, **info, **date, **fields, **own_fields}

@@ -63,17 +63,20 @@ class BenchmarkQuestions:
         self.n_questions = 0
 
     def add(self, question: str, path: str, number: int) -> None:
+        """Index the question of the record with this number in a file. An empty question is
+        ignored, and a very short one is found only by its whole text.
+        """
         normalized = normalize_text(question[:MAX_TEXT_LENGTH])
         if not normalized:
             return
         self.n_questions += 1
+
         triples = _list_word_triples(question)
         record = _Record(path, number, len(triples))
         self._by_text.setdefault(normalized, record)
-        if len(triples) < MIN_WORD_TRIPLES:
-            return
-        for triple in triples:
-            self._by_triple.setdefault(triple, []).append(record)
+        if len(triples) >= MIN_WORD_TRIPLES:
+            for triple in triples:
+                self._by_triple.setdefault(triple, []).append(record)
 
     def find_match(self, question: str) -> BenchmarkMatch | None:
         """Return the record with the same question, or else the first one with nearly the same."""
@@ -86,15 +89,21 @@ class BenchmarkQuestions:
         return None
 
     def _find_near_record(self, triples: frozenset[_Triple]) -> _Record | None:
+        """Return the record that shares the most word triples with a question, if it shares enough
+        of them, measured by the shorter of the two questions.
+        """
         if len(triples) < MIN_WORD_TRIPLES:
             return None
         n_shared: Counter[_Record] = Counter()
         for triple in triples:
             records = self._by_triple.get(triple, [])
+            # More records share only stock phrases.
             if len(records) <= MAX_RECORDS_OF_TRIPLE:
                 n_shared.update(records)
+
         for record, count in n_shared.most_common():
-            if count >= MIN_SHARED_PART * min(len(triples), record.n_triples):
+            n_triples_of_shorter = min(len(triples), record.n_triples)
+            if count >= MIN_SHARED_PART * n_triples_of_shorter:
                 return record
         return None
 

@@ -199,51 +199,47 @@ def _list_step_messages(
 ) -> Iterator[JsonObject]:
     """Yield the messages of a step, one of which has the calls of the step.
 
-    This is the last text of the caller before the first other message. If there is none, the calls
-    stand in a message of their own.
-
-    Args:
-        step: The step.
-        messages: The messages of the step.
-        calls: Writes the calls, and gives their ids to the results.
+    This is the last text of the caller before the first result. If there is no such text, the calls
+    are in a message of their own.
     """
     caller = calls.get_caller(step)
-    position = _find_place_of_calls(messages, caller)
-    pending_calls = calls.write(step)
+    written_calls = calls.write(step)
+    position_of_calls = _find_place_of_calls(messages, caller)
     for index, message in enumerate(messages):
-        is_place_of_calls = index == position and bool(pending_calls)
-        if is_place_of_calls and not _can_have_calls(message, calls, step):
-            yield _make_message_of_calls(step, caller, pending_calls)
-            pending_calls = []
-
         written = _make_message(message)
-        if is_place_of_calls and pending_calls:
-            written["tool_calls"] = pending_calls
-            pending_calls = []
         if message.role == "tool":
             call_id = calls.take_id(step)
             if call_id is not None:
                 written["tool_call_id"] = call_id
+
+        if written_calls and index == position_of_calls:
+            if _can_have_calls(message, caller):
+                written["tool_calls"] = written_calls
+            else:
+                yield _make_message_of_calls(step, caller, written_calls)
         yield written
 
-    if pending_calls:
-        yield _make_message_of_calls(step, caller, pending_calls)
+    if written_calls and not messages:
+        yield _make_message_of_calls(step, caller, written_calls)
 
 
 def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
-    """Return the position of the message with the calls: the last one of the caller before a
-    result, or else the first result."""
+    """Return the position of the message that gets the calls: the last text of the caller before
+    the first result, or else the first result, or else 0.
+    """
     position = 0
     for index, message in enumerate(messages):
         if message.role == "tool":
-            return position if messages[position].role == caller else index
-        if message.role == caller and message.name != REASONING:
+            is_text_of_caller = messages[position].role == caller
+            return position if is_text_of_caller else index
+        if _can_have_calls(message, caller):
             position = index
     return position
 
 
-def _can_have_calls(message: Message, calls: _CallWriter, step: Step) -> bool:
-    return message.role == calls.get_caller(step) and message.name != REASONING
+def _can_have_calls(message: Message, caller: str) -> bool:
+    """Whether a message is a text of the caller. Its reasoning is a message without calls."""
+    return message.role == caller and message.name != REASONING
 
 
 def _make_message(message: Message) -> JsonObject:

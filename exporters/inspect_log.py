@@ -8,7 +8,7 @@ the value and so marks the item as reviewed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,50 +107,65 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
 
     They come from the adjudication, else from an annotator who agrees with the verdict.
     """
-    opinions: list[dict[str, Any]] = []
-    for opinion in label["opinions"]:
-        if not opinion["stale"]:
-            opinions.append(opinion)
-    # The opinion is empty if nobody gave this verdict.
-    deciding_opinion = _find_deciding_opinion(opinions, label["human"])
+    opinions = [opinion for opinion in label["opinions"] if not opinion["stale"]]
     events = _find_events_of_label(source, label)
-    if deciding_opinion:
-        author = deciding_opinion["annotator"]
-        time = deciding_opinion["time"]
-    else:
-        # The verdict follows from reviews of parts of the item, of which the last one counts.
-        author = events[-1].annotator
-        time = events[-1].time
-
+    decision = _make_decision(_find_deciding_opinion(opinions, label["human"]), events)
     return ReviewedVerdict(
         label["id"],
         target=label["target"],
         criterion=label["criterion"],
         value=label["human"],
-        author=author,
-        time=time,
-        # The words of the reviewer come before the standard reasons.
-        reason=deciding_opinion.get("note") or deciding_opinion.get("reason") or label["fault"],
+        author=decision.author,
+        time=decision.time,
+        reason=decision.reason or label["fault"],
         details={
             "annotators": label["n_annotators"],
             "agree": _count_agreeing_annotators(opinions, label["human"]),
             "fault": label["fault"],
             "tags": label["tags"],
-            "blind": deciding_opinion.get("blind"),
+            "blind": decision.blind,
             "events": [event.event for event in events],
         },
     )
 
 
-def _find_deciding_opinion(opinions: Sequence[dict[str, Any]], verdict: Any) -> dict[str, Any]:
-    """Return the first adjudication, else the first opinion with the verdict, else an empty one."""
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """Who decided a verdict, when, and why."""
+
+    author: str
+    time: str
+    reason: Any = None
+    blind: bool | None = None
+
+
+def _make_decision(opinion: dict[str, Any] | None, events: Sequence[Event]) -> _Decision:
+    """Return the decision of an opinion. Without an opinion, the verdict follows from reviews of
+    parts of the item, and the last of these reviews decided it.
+    """
+    if opinion is None:
+        last_event = events[-1]
+        return _Decision(last_event.annotator, last_event.time)
+    return _Decision(
+        opinion["annotator"],
+        opinion["time"],
+        # The words of the reviewer come before the standard reasons.
+        reason=opinion.get("note") or opinion.get("reason"),
+        blind=opinion.get("blind"),
+    )
+
+
+def _find_deciding_opinion(
+    opinions: Sequence[dict[str, Any]], verdict: Any
+) -> dict[str, Any] | None:
+    """Return the first adjudication, else the first opinion with the verdict, else None."""
     for opinion in opinions:
         if opinion["act"] == "adjudicate":
             return opinion
     for opinion in opinions:
         if is_same_verdict(opinion["value"], verdict):
             return opinion
-    return {}
+    return None
 
 
 def _count_agreeing_annotators(opinions: Sequence[dict[str, Any]], verdict: Any) -> int:

@@ -156,8 +156,8 @@ def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     """Return the folder below which files are copied, so that the benchmark's programs find them.
 
-    It contains all results, scores and logs, and the folders whose names identify the runs. If a
-    dataset is next to this folder, it is the folder above.
+    It contains all results, scores and logs, and the folders whose names identify the runs. If the
+    folder above it contains a dataset too, that folder is returned.
     """
     paths = [_find_folder_naming_run(plan) for plan in plans]
     for plan in plans:

@@ -477,10 +477,16 @@ def format_code_block(text: str, language: str = "") -> list[str]:
 
 
 def format_code_span(text: str) -> str:
+    """Format a text as code in a line of Markdown. An empty text becomes `(none)`.
+
+    More backticks than the text has in a row enclose it, so that those of the text do not end it.
+    """
     shown = " ".join(sanitize(text).split()) or "(none)"
-    ticks = "`" * (1 + _measure_longest_backticks(shown))
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
+    fence = "`" * (1 + _measure_longest_backticks(shown))
+    # A space separates a backtick of the text from the enclosing ones.
+    touches_fence = shown.startswith("`") or shown.endswith("`")
+    space = " " if touches_fence else ""
+    return f"{fence}{space}{shown}{space}{fence}"
 
 
 def format_titled_block(title: str, lines: Sequence[str]) -> Iterator[str]:

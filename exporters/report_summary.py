@@ -165,8 +165,10 @@ def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
         return []
 
     best = max(group, key=lambda run: _sort_key(run.pass_rate))
-    # Both counts are pairs: items that pass, and items with a verdict. 0 means no verdict.
-    source = "official" if best.official[1] or best.stated[1] else "recomputed"
+    _, n_official_verdicts = best.official
+    _, n_stated_verdicts = best.stated
+    has_official_verdicts = n_official_verdicts > 0 or n_stated_verdicts > 0
+    source = "official" if has_official_verdicts else "recomputed"
     label = f"Items passed, {source}"
     if len(group) > 1:
         label = f"Best of {len(group):,} runs, {source}"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import orjson
 
 from fcreview.exporters.base import ExportSource, Label, Sink
-from fcreview.exporters.decontamination import read_benchmark_questions
+from fcreview.exporters.decontamination import BenchmarkQuestions, read_benchmark_questions
 from fcreview.exporters.golden_patch import list_fix_authors
 from fcreview.exporters.training_manifest import RowFacts, build_manifest
 from fcreview.exporters.training_splits import make_split_chooser
@@ -32,7 +32,7 @@ from fcreview.matching.align import align_calls
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
-from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
+from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item, Run
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT, Opinion, QuestionKey
 from fcreview.model.wording import format_count
@@ -173,7 +173,7 @@ def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
 
 
 ANSWER_KEY_FIELDS = ("benchmark", "generation", "language", "category", "id", "golden_hash")
-MODEL_FAULTS = (None, "model")
+
 """Faults with which the reply of a failed item counts as wrong.
 
 With any other fault, the reply may be right.
@@ -201,9 +201,21 @@ class _ReviewedItem:
     question: str = ""
     is_benchmark: bool = True
     is_model_wrong: bool = True
+    """Whether reviews blame only the model for a failure. If they blame something else, such as
+    the golden answer, the reply may be right.
+    """
     is_wrong_for_corrected: bool = True
-    """Whether a reply that differs from the corrected golden answer counts as wrong."""
+    """Whether reviews blame only the model and the golden answer. Then a reply that differs from
+    the corrected golden answer is wrong.
+    """
     title: str = ""
+
+    @property
+    def is_reply_wrong(self) -> bool:
+        """Whether the reply is wrong if the item fails, by the golden answer that counts."""
+        if self.correction is None:
+            return self.is_model_wrong
+        return self.is_wrong_for_corrected
 
 
 class _RowWriter:
@@ -309,8 +321,8 @@ class _LabelledReply:
 def _list_kto_examples(
     item: _ReviewedItem, options: TrainingOptions, facts: RowFacts
 ) -> list[_LabelledReply]:
-    """Return the replies of an item that are known to be right or wrong: none, one, or a wrong one
-    and the corrected golden reply.
+    """Return the replies of an item that are known to be right or wrong: none, one, or the
+    corrected golden reply and a wrong one.
     """
     examples = []
     corrected_messages = _select_corrected_messages(item, options)
@@ -321,20 +333,27 @@ def _list_kto_examples(
     if right_messages is not None and not right_messages[-1].is_given:
         examples.append(_LabelledReply(right_messages, is_right=True))
 
-    # If the golden answer was corrected, the verdict on the reply under the new answer counts.
-    is_wrong = item.is_model_wrong
-    if item.correction is not None:
-        is_wrong = item.is_wrong_for_corrected
-    if item.passes is False and is_wrong:
-        wrong_messages = _drop_messages_hidden_from_model(item.messages)
-        if not _ends_with_only_reply(wrong_messages):
-            # Nobody knows which of several replies is wrong.
-            facts.unclear_replies += 1
-        elif _is_complete_reply(wrong_messages[-1]) and not _is_corrected_reply(
-            item, wrong_messages[-1]
-        ):
+    if item.passes is False and item.is_reply_wrong:
+        wrong_messages = _select_wrong_messages(item, facts)
+        if wrong_messages is not None:
             examples.append(_LabelledReply(wrong_messages, is_right=False))
     return examples
+
+
+def _select_wrong_messages(item: _ReviewedItem, facts: RowFacts) -> list[ChatMessage] | None:
+    """Return the conversation of a failing item up to its wrong reply, or None if this reply is
+    not known, incomplete, or right by the corrected golden answer.
+    """
+    messages = _drop_messages_hidden_from_model(item.messages)
+    if not _ends_with_only_reply(messages):
+        # Nobody knows which of several replies is wrong.
+        facts.unclear_replies += 1
+        return None
+
+    reply = messages[-1]
+    if not _is_complete_reply(reply) or _is_corrected_reply(item, reply):
+        return None
+    return messages
 
 
 def _is_corrected_reply(item: _ReviewedItem, reply: ChatMessage) -> bool:
@@ -509,35 +528,61 @@ def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_Rev
     """Yield the items that can give training rows: those with a usable verdict or a corrected
     golden answer.
 
-    Incidents, which have no answer, and items with a question of a given benchmark are left out,
-    and counted in `facts`.
+    Incidents and items with a question of a given benchmark are left out, and counted in `facts`.
     """
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
-    benchmark = None
+    questions = None
     if options.decontaminate:
-        benchmark = read_benchmark_questions(options.decontaminate)
-        facts.n_benchmark_questions = benchmark.n_questions
+        questions = read_benchmark_questions(options.decontaminate)
+        facts.n_benchmark_questions = questions.n_questions
 
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             passes = _get_usable_verdict(detail, options)
             correction = goldens.find_corrected_golden(detail)
-            # A correction counts for the question in all runs, but an item without a verdict is
-            # used only if the correction was made on this item.
-            has_own_correction = correction is not None and _has_own_correction(detail)
-            if passes is None and not has_own_correction:
+            if not _can_give_rows(detail, passes, correction):
                 continue
-            # The text of a failure is no reply of the model, whatever verdict it has.
-            if detail.row.is_incident and not options.include_incidents:
-                facts.incidents += 1
+            if _is_left_out_incident(detail, options, facts):
                 continue
-            if benchmark is not None:
-                match = benchmark.find_match(_join_user_texts(detail))
-                if match is not None:
-                    facts.matches.append((detail.item.id, match))
-                    continue
+            if questions is not None and _has_benchmark_question(detail, questions, facts):
+                continue
             yield _build_reviewed_item(detail, passes, correction)
+
+
+def _can_give_rows(
+    detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
+) -> bool:
+    """Whether an item has a usable verdict or its own correction of the golden answer.
+
+    A correction counts for the question in all runs, but an item without a verdict is used only if
+    the correction was made on this item.
+    """
+    if passes is not None:
+        return True
+    return correction is not None and _has_own_correction(detail)
+
+
+def _is_left_out_incident(detail: ItemDetail, options: TrainingOptions, facts: RowFacts) -> bool:
+    """Whether an item is an incident that is left out, and count it then.
+
+    The text of an incident is no reply of the model, whatever verdict it has.
+    """
+    if not detail.row.is_incident or options.include_incidents:
+        return False
+    facts.incidents += 1
+    return True
+
+
+def _has_benchmark_question(
+    detail: ItemDetail, questions: BenchmarkQuestions, facts: RowFacts
+) -> bool:
+    """Whether the question of an item is in a given benchmark, and record it then."""
+    match = questions.find_match(_join_user_texts(detail))
+    if match is None:
+        return False
+    facts.matches.append((detail.item.id, match))
+    return True
 
 
 def _join_user_texts(detail: ItemDetail) -> str:
@@ -593,12 +638,12 @@ def _build_reviewed_item(
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
+    # A review of a failure can say whose fault it is, such as the model's. None: it does not say.
     faults = {opinion.fault for opinion in opinions}
-    notes = [opinion.note for opinion in opinions if opinion.note]
+    is_model_wrong = faults <= {None, "model"}
 
-    # A review of a failure can say whose fault it is, such as that of the golden answer. If not
-    # only the model is at fault, the reply may be right, so it is no example of a wrong one.
-    is_model_wrong = faults <= set(MODEL_FAULTS)
+    golden = item.golden if correction is None else correction.calls
+    # A failed reply that may be right gives no row, so its messages are not needed.
     messages: list[ChatMessage] = []
     if passes or is_model_wrong or correction is not None:
         messages = _build_messages_with_dotted_names(item)
@@ -609,18 +654,30 @@ def _build_reviewed_item(
         messages=messages,
         tools=make_tool_definitions(item.functions),
         source=_build_row_source(detail, opinions),
-        reason="; ".join(notes) or item.first_difference or item.error_type or "",
-        golden=item.golden if correction is None else correction.calls,
+        reason=_describe_failure(item, opinions),
+        golden=golden,
         correction=correction,
         group=item.group,
         golden_hash=item.golden_hash,
         question=item.question,
-        # A golden answer or a dataset shows that the question is from a benchmark.
-        is_benchmark=bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
+        is_benchmark=_is_from_benchmark(item, run),
         is_model_wrong=is_model_wrong,
-        is_wrong_for_corrected=faults <= {*MODEL_FAULTS, "golden"},
+        is_wrong_for_corrected=faults <= {None, "model", "golden"},
         title=run.full_title,
     )
+
+
+def _describe_failure(item: Item, opinions: Sequence[Opinion]) -> str:
+    """Return the notes of the reviews, else the first difference of the calls, else the error."""
+    notes = [opinion.note for opinion in opinions if opinion.note]
+    if notes:
+        return "; ".join(notes)
+    return item.first_difference or item.error_type or ""
+
+
+def _is_from_benchmark(item: Item, run: Run) -> bool:
+    """Whether a question is from a benchmark, as a golden answer or a dataset shows."""
+    return bool(item.golden_hash) or run.dataset is not None or run.needs_dataset
 
 
 def _build_row_source(detail: ItemDetail, opinions: Sequence[Opinion]) -> JsonObject:
@@ -832,11 +889,7 @@ def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
 
     None if the reply may be right, or if the golden calls cannot replace it.
     """
-    # If the golden answer was corrected, the verdict on the reply under the new answer counts.
-    is_wrong = item.is_model_wrong
-    if item.correction is not None:
-        is_wrong = item.is_wrong_for_corrected
-    if not is_wrong:
+    if not item.is_reply_wrong:
         return None
     golden_reply = _build_golden_reply(item)
     if golden_reply is None:

@@ -142,8 +142,9 @@ def _measure_agreement(source: ExportSource) -> list[dict[str, Any]]:
             continue
         names = {rating.annotator for rating in group.ratings}
         for coefficient in compute_coefficients(group):
+            # A coefficient of only some annotators, such as a pair, is left out.
             if set(coefficient.annotators) != names:
-                continue  # of one pair of more annotators
+                continue
             coefficients.append(
                 {
                     "measure": coefficient.metric,
@@ -184,6 +185,8 @@ def _complement(measure: CalibrationMeasure | None) -> dict[str, Any]:
     """Return 1 minus a rate, with its interval. All values are None if the rate is unknown."""
     if measure is None or measure.value is None:
         return {"value": None, "low": None, "high": None, "n": 0}
+
+    # The high end of the rate gives the low end of its complement.
     low = None if measure.high is None else 1 - measure.high
     high = None if measure.low is None else 1 - measure.low
     return {"value": 1 - measure.value, "low": low, "high": high, "n": measure.n}

@@ -76,23 +76,29 @@ class EvidenceReader:
         self._source = source
 
     def collect(self, fixes: Sequence[ResolvedFix], *, has_trials: bool) -> UpstreamEvidence:
-        """Return the evidence for the equal fixes of one record.
+        """Return the evidence for a corrected golden answer of one record.
 
-        With `has_trials`, the other items of the conversation are trials of the same question.
+        `fixes` are the same correction in several runs. With `has_trials`, the other items of the
+        conversation are trials of the same question.
         """
+        opinions: list[dict[str, Any]] = []
+        authors: set[str] = set()
+        for fix_of_run in fixes:
+            opinions += fix_of_run.label["opinions"]
+            authors.update(list_fix_authors(fix_of_run.label))
+
         # The fixes are equal, so any of them shows what changes.
         fix = fixes[0]
         rows = self._fetch_rows(fixes, has_trials=has_trials)
+        passing_rows = [row for row in rows if get_official_or_recomputed_verdict(row) is True]
         effects = self._measure_effects(fix)
         suspect = self._suspects.get(self._get_question_key(fix))
-        opinions = [opinion for each in fixes for opinion in each.label["opinions"]]
-        authors = {author for each in fixes for author in list_fix_authors(each.label)}
         return UpstreamEvidence(
             n_runs=len(rows),
-            n_passing_before=sum(get_official_or_recomputed_verdict(row) is True for row in rows),
-            newly_passing=[each.run_name for each in effects if _is_newly(each, passing=True)],
-            newly_failing=[each.run_name for each in effects if _is_newly(each, passing=False)],
-            n_rescored=sum(each.rescored.verdict is not None for each in effects),
+            n_passing_before=len(passing_rows),
+            newly_passing=_list_newly_judged_runs(effects, passing=True),
+            newly_failing=_list_newly_judged_runs(effects, passing=False),
+            n_rescored=sum(effect.rescored.verdict is not None for effect in effects),
             judges=self._count_judge_verdicts(rows),
             annotations=[_make_annotation(opinion) for opinion in opinions],
             resolution=RESOLUTION_TEXTS.get(fix.label["decided_by"], "all annotators agree"),
@@ -104,9 +110,12 @@ class EvidenceReader:
 
     def _fetch_rows(self, fixes: Sequence[ResolvedFix], *, has_trials: bool) -> list[QueueRow]:
         """Return the rows of the question in all runs, each once."""
-        rows = {row.item: row for fix in fixes for row in fix.rows}
+        rows: dict[int, QueueRow] = {}
+        trials: list[int] = []
+        for fix in fixes:
+            rows |= {row.item: row for row in fix.rows}
+            trials += [sibling.item for sibling in fix.detail.siblings]
         if has_trials:
-            trials = [sibling.item for fix in fixes for sibling in fix.detail.siblings]
             rows |= {row.item: row for row in self._source.store.fetch_rows(trials)}
         return list(rows.values())
 
@@ -159,16 +168,36 @@ class EvidenceReader:
         return []
 
 
-def _is_newly(effect: RunEffect, *, passing: bool) -> bool:
-    """Whether the corrected golden answer changes the verdict of a run to pass, or to fail."""
-    return effect.rescored.is_changed and effect.rescored.verdict is passing
+def _list_newly_judged_runs(effects: Sequence[RunEffect], *, passing: bool) -> list[str]:
+    """Name the runs whose verdict the corrected golden answer changes to pass, or to fail."""
+    names = []
+    for effect in effects:
+        rescored = effect.rescored
+        if rescored.is_changed and rescored.verdict is passing:
+            names.append(effect.run_name)
+    return names
 
 
 def _make_annotation(opinion: dict[str, Any]) -> Annotation:
-    reason = (opinion["overrules"] or {}).get("reason")
-    texts = [text for text in (opinion["note"], reason) if isinstance(text, str) and text]
-    verdict = {True: "pass", False: "fail", None: ""}.get(opinion["value"], str(opinion["value"]))
+    """Return what an annotator recorded. The texts are the note, and the reason of an override."""
+    override = opinion["overrules"] or {}
+    texts = []
+    for text in (opinion["note"], override.get("reason")):
+        if isinstance(text, str) and text:
+            texts.append(text)
+    verdict = _format_verdict(opinion["value"])
     return Annotation(opinion["annotator"], verdict, opinion["fault"] or "", texts)
+
+
+def _format_verdict(value: Any) -> str:
+    """Format the value of a verdict: pass, fail, or another value such as a score. Empty for
+    none.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "pass" if value else "fail"
+    return str(value)
 
 
 def _list_reasons(suspect: Suspect | None) -> list[str]:

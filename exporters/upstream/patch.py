@@ -161,9 +161,15 @@ class _PatchWriter:
             self.result.refused.append(f"{name}: {error}")
 
     def _add_fixes(self, fixes: Sequence[ResolvedFix]) -> None:
+        """Check the fixes of one record, which must be equal, and edit the files with the record.
+
+        Raises RefusedFix if they differ from each other, or do not fit the files.
+        """
         fix = fixes[0]
-        if len({canonical_json(each.applied.new_fields) for each in fixes}) > 1:
+        different_fixes = {canonical_json(each.applied.new_fields) for each in fixes}
+        if len(different_fixes) > 1:
             raise RefusedFix("several runs have different golden fixes")
+
         path, *other_paths = self._repository.find_answer_files(fix, self._files)
         place = self._find_record(path, fix.applied.record)
         self._check_question(path, place, fix)
@@ -172,7 +178,11 @@ class _PatchWriter:
 
         datapoint = self._make_datapoint(path, place, fixes, execution)
         self._edit(path, place, fix)
-        copies = [other for other in other_paths if self._edit_copy(other, place, fix)]
+        # Other files may repeat the record.
+        copies = []
+        for other_path in other_paths:
+            if self._edit_copy(other_path, place, fix):
+                copies.append(other_path)
         self.result.datapoints.append(replace(datapoint, copies=tuple(copies)))
 
     def _find_record(self, path: str, record_id: str) -> RecordPlace:
@@ -182,6 +192,7 @@ class _PatchWriter:
         return place
 
     def _read(self, path: str) -> str:
+        """Return the text of a file with the edits made so far."""
         if path not in self._edited:
             content = (self._files.read(path) or b"").decode("utf-8", "surrogateescape")
             self._edited[path] = _EditedFile(content, content)
@@ -211,10 +222,12 @@ class _PatchWriter:
             raise RefusedFix("the golden answer in the repository differs from the reviewed one")
 
     def _is_same(self, one: Any, other: Any) -> bool:
+        """Whether two JSON values are equal, apart from how different files write them."""
         normalize = self._repository.normalize
         return canonical_json(normalize(one)) == canonical_json(normalize(other))
 
     def _execute(self, path: str, place: RecordPlace, fix: ResolvedFix) -> GoldenExecution | None:
+        """Execute the corrected golden calls with the benchmark's package, if it can do that."""
         execute = self._source.benchmark_services.execute_golden
         if execute is None:
             raise RefusedFix("this command cannot execute golden answers")
@@ -228,17 +241,23 @@ class _PatchWriter:
         fixes: Sequence[ResolvedFix],
         execution: GoldenExecution | None,
     ) -> Datapoint:
+        """Return what the texts of the pull request say about the fixes of one record: the old and
+        new fields, a link to the old lines, and the evidence.
+        """
         fix = fixes[0]
         new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)
-        if place.record is place.golden:
-            old: Any = place.record
-            new: Any = place.record | new_fields
+        is_whole_record_golden = place.record is place.golden
+        if is_whole_record_golden:
+            old = place.record
+            new = place.record | new_fields
         else:
             old = {name: place.golden.get(name) for name in new_fields}
             new = new_fields
-        # Earlier edits of the file may have moved the record.
-        original = self._repository.find_record(self._edited[path].old, fix.applied.record)
-        lines = _find_lines(self._edited[path].old, original or place)
+
+        # The link is to the lines before any edit, because earlier edits may have moved the record.
+        old_text = self._edited[path].old
+        original_place = self._repository.find_record(old_text, fix.applied.record)
+        lines = _find_lines(old_text, original_place or place)
         return Datapoint(
             name=fix.applied.record,
             path=path,
@@ -252,6 +271,9 @@ class _PatchWriter:
         )
 
     def _edit(self, path: str, place: RecordPlace, fix: ResolvedFix) -> None:
+        """Write the corrected golden answer into the text of a file. Raises ExportError if the
+        edited text does not have it.
+        """
         new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)
         text = place.edit(self._read(path), new_fields)
         edited = self._repository.find_record(text, fix.applied.record)

@@ -157,15 +157,17 @@ class JsonLinesRepository(UpstreamRepository):
 
 
 def _iter_lines(text: str) -> Iterator[tuple[Span, Json]]:
-    start = 0
+    """Yield the JSON object of each line, with its position in the text. Lines without an object
+    are skipped.
+    """
+    line_start = 0
     for line in text.split("\n"):
         stripped = line.strip()
-        if stripped:
-            record_start = start + line.index(stripped)
-            record = _parse_object(stripped)
-            if record is not None:
-                yield Span(record_start, record_start + len(stripped)), record
-        start += len(line) + 1
+        record = _parse_object(stripped)
+        if record is not None:
+            record_start = line_start + line.index(stripped)
+            yield Span(record_start, record_start + len(stripped)), record
+        line_start += len(line) + 1
 
 
 def _parse_object(text: str) -> Json | None:
@@ -258,18 +260,19 @@ class Tau2Repository(UpstreamRepository):
     changelog = "CHANGELOG.md"
 
     def find_answer_files(self, fix: ResolvedFix, files: RepositoryFiles) -> Sequence[str]:
+        """Return the task files of the domain: `tasks.json`, and others that repeat its tasks."""
         domain = fix.label["category"]
         if make_branch_part(domain) != domain:
             raise RefusedFix(f"the repository has no domain {domain[:80]!r}")
         folder = f"data/tau2/domains/{domain}"
         main_file = f"{folder}/tasks.json"
-        # Other files of the domain, such as tasks_voice.json, repeat tasks.
         paths = files.list_files(folder, "tasks*.json")
         if main_file not in paths:
             raise RefusedFix(f"the repository has no file {main_file}")
         return [main_file, *(path for path in paths if path != main_file)]
 
     def find_record(self, text: str, record_id: str) -> RecordPlace | None:
+        """Return the task with an id. Its golden answer is the field `evaluation_criteria`."""
         for task in iter_json_parts(text):
             if not isinstance(task.value, dict) or str(task.value.get("id")) != record_id:
                 continue
@@ -285,6 +288,7 @@ class Tau2Repository(UpstreamRepository):
         return place.record
 
     def read_imported_question(self, fix: ResolvedFix) -> Json | None:
+        """Return the task in the result file from which the fix was imported."""
         text = fix.applied.path.read_text("utf-8")
         tasks = find_json_member(text, "tasks")
         if tasks is None:
@@ -314,6 +318,7 @@ class Tau2Repository(UpstreamRepository):
         return value
 
     def adapt_fields(self, place: RecordPlace, fix_fields: Json) -> Json:
+        """Write changed actions and assertions as the repository's file writes them."""
         adapted = {}
         for name, value in fix_fields.items():
             if name in ("actions", "env_assertions"):
@@ -357,10 +362,18 @@ class Tau2Repository(UpstreamRepository):
         return f"fix: correct the evaluation criteria of {tasks}"
 
     def make_branch(self, files: Sequence[str], names: Sequence[str]) -> str:
-        domains = sorted({path.split("/")[3] for path in files})
+        """Return a name such as `domain/airline/fix-task-7`."""
+        domains = {self._get_domain(path) for path in files}
+        domain = "several"
+        if len(domains) == 1:
+            (domain,) = domains
         suffix = f"task-{names[0]}" if len(names) == 1 else f"{len(names)}-tasks"
-        domain = domains[0] if len(domains) == 1 else "several"
         return f"domain/{domain}/fix-{make_branch_part(suffix)}"
+
+    def _get_domain(self, path: str) -> str:
+        """Return the domain of a file such as `data/tau2/domains/airline/tasks.json`."""
+        _, _, _, domain, *_ = path.split("/")
+        return domain
 
 
 def _find_by_action_id(elements: Sequence[Json], action: Json) -> Json | None:

@@ -124,6 +124,7 @@ def format_json_block(value: Any) -> list[str]:
 
 
 def format_acebench_pull_request(datapoints: Sequence[Datapoint]) -> str:
+    """Return the text of a pull request: each record before and after, and the evidence."""
     names = [datapoint.name for datapoint in datapoints]
     lines = [f"Corrects the ground truth of {_list_names(names)}. No other data changes.", ""]
     for datapoint in datapoints:
@@ -246,6 +247,9 @@ def _format_evidence_sections(datapoints: Sequence[Datapoint]) -> Iterator[str]:
 
 
 def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterator[str]:
+    """Yield the facts that show that the golden answer is wrong: runs, judges, annotators and
+    siblings.
+    """
     evidence = datapoint.evidence
     yield from _list_run_facts(evidence)
     for judge in evidence.judges:
@@ -264,6 +268,7 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
 
 
 def _list_run_facts(evidence: UpstreamEvidence) -> Iterator[str]:
+    """Say how many runs pass now, and which ones would pass or fail with the corrected answer."""
     n_answers = format_count(evidence.n_runs, "answer")
     yield f"{evidence.n_passing_before} of {n_answers} pass with the current golden answer"
     if not evidence.n_rescored:
@@ -307,6 +312,7 @@ def _list_sibling_facts(datapoint: Datapoint, corrected_names: Iterable[str]) ->
 
 
 def _format_execution(execution: GoldenExecution) -> Iterator[str]:
+    """Format the corrected calls with their outputs, which are cut if they are long."""
     package = format_code_span(execution.package)
     lines = []
     for call in execution.calls:

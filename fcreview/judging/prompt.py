@@ -87,7 +87,11 @@ class PromptTemplate:
         return blake2b(content, digest_size=8).hexdigest()
 
     def render(self, item: Item, criterion: str) -> str:
-        """Return the prompt about an item."""
+        """Return the prompt about an item: the template with the texts of the item.
+
+        Each text stands between two lines with a mark that occurs in none of the texts, so that it
+        cannot look like another part of the prompt.
+        """
         values = _list_values(item, criterion)
         mark = _make_mark([*values.values(), self.text, self.examples])
 
@@ -180,6 +184,7 @@ def _make_mark(texts: Sequence[str]) -> str:
 
 
 def _quote(name: str, value: str, mark: str) -> str:
+    """Enclose a text by lines with its name and a mark that the text does not contain."""
     return f"<<< {name} {mark}\n{value}\n>>> {mark}"
 
 

@@ -173,8 +173,9 @@ def _make_reply(
 
 
 def _find_verdict_objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects with a verdict: the whole text, else each line or end of the text
-    that is one.
+    """Return the JSON objects with a verdict in the text of a judge.
+
+    If the whole text is an object, perhaps in a code fence, only that one counts.
     """
     stripped = text.strip()
     fenced = _FENCE.match(stripped)

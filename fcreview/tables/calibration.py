@@ -238,13 +238,13 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
     """Explain a measure with its numbers of verdict pairs."""
     match measure:
         case "tpr":
-            return _explain_detection(calibration, True, source_name)
+            return _explain_detection(calibration, source_name, human=True)
         case "tnr":
-            return _explain_detection(calibration, False, source_name)
+            return _explain_detection(calibration, source_name, human=False)
         case "precision":
-            return _explain_human_passes(calibration, True, source_name)
+            return _explain_human_passes(calibration, source_name, automatic=True)
         case "wrong_fails":
-            return _explain_human_passes(calibration, False, source_name)
+            return _explain_human_passes(calibration, source_name, automatic=False)
         case "agreement":
             n_equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
             return (
@@ -259,8 +259,8 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
             assert_never(measure)
 
 
-def _explain_detection(calibration: Calibration, human: bool, source_name: str) -> str:
-    """Explain the share of human verdicts `human` that the source finds."""
+def _explain_detection(calibration: Calibration, source_name: str, *, human: bool) -> str:
+    """Explain the share of the human passes (or fails) that the source passes (or fails) too."""
     word = format_verdict(human, calibration.criterion)
     n_found = _count_pairs(calibration, automatic=human, human=human)
     n_human = _count_pairs(calibration, human=human)
@@ -270,8 +270,8 @@ def _explain_detection(calibration: Calibration, human: bool, source_name: str) 
     )
 
 
-def _explain_human_passes(calibration: Calibration, automatic: bool, source_name: str) -> str:
-    """Explain the share that humans pass among the pairs with the automatic verdict `automatic`."""
+def _explain_human_passes(calibration: Calibration, source_name: str, *, automatic: bool) -> str:
+    """Explain the share that humans pass among the pairs that the source passes (or fails)."""
     passed = format_verdict(True, calibration.criterion)
     word = format_verdict(automatic, calibration.criterion)
     n_passed = _count_pairs(calibration, automatic=automatic, human=True)
@@ -413,31 +413,44 @@ def build_error_table(
         Column("share", align_right=True, min_cells=7),
         Column("95 % interval", min_cells=13),
     ]
+    sources = _group_errors_by_source(error_groups)
     rows: list[Row] = []
-    filters: list[str] = []
-    is_cut = False
-    for names, groups_of_source in groupby(error_groups, format_source_and_criterion):
-        kinds = sorted(groups_of_source, key=lambda kind: kind.wrong, reverse=True)
-        shown_kinds = kinds[:max_groups]
-        if len(shown_kinds) < len(kinds):
-            is_cut = True
-
+    for source in sources:
         # The heading opens the items of all kinds, also of those that are not shown.
-        heading = SEPARATOR.join(names)
-        rows.append(make_heading_row(heading, len(columns), items=_list_kind_items(kinds)))
-        rows += [_build_error_row(kind) for kind in shown_kinds]
-        if build_filter is not None:
-            # A heading has no filter.
-            filters.append("")
-            filters += [build_filter(kind) or "" for kind in shown_kinds]
+        items = _list_kind_items(source.kinds)
+        rows.append(make_heading_row(source.heading, len(columns), items=items))
+        rows += [_build_error_row(kind) for kind in source.kinds[:max_groups]]
 
     notes = []
-    if is_cut:
+    if max_groups is not None and any(len(source.kinds) > max_groups for source in sources):
         notes.append(f"The table lists the {max_groups} most frequent kinds of each source.")
     table = Table(columns, rows, title="calibration errors", notes=notes, graphic_at=len(columns))
     if build_filter is None:
         return table
+
+    filters = []
+    for source in sources:
+        # A heading has no filter.
+        filters.append("")
+        filters += [build_filter(kind) or "" for kind in source.kinds[:max_groups]]
     return _add_filters(table, filters)
+
+
+@dataclass(frozen=True, slots=True)
+class _ErrorsOfSource:
+    heading: str
+    """Name of the source and criterion."""
+    kinds: list[ErrorGroup]
+    """Kinds of items on which the source is wrong, the most frequent first."""
+
+
+def _group_errors_by_source(error_groups: Sequence[ErrorGroup]) -> list[_ErrorsOfSource]:
+    """Group errors by source and criterion. Errors of one source follow each other."""
+    sources = []
+    for names, groups_of_source in groupby(error_groups, format_source_and_criterion):
+        kinds = sorted(groups_of_source, key=lambda kind: kind.wrong, reverse=True)
+        sources.append(_ErrorsOfSource(SEPARATOR.join(names), kinds))
+    return sources
 
 
 def _list_kind_items(kinds: Sequence[ErrorGroup]) -> tuple[int, ...]:
@@ -520,9 +533,14 @@ def _format_points(measure: WeightedMeasure) -> str:
     """Return a difference of shares in percentage points, such as `+22.6 [+18.1, +27.0]`."""
     if measure.value is None or measure.low is None or measure.high is None:
         return NO_VALUE
+    value = _round_points(measure.value)
+    return f"{value:+.1f} [{_round_points(measure.low):+.1f}, {_round_points(measure.high):+.1f}]"
+
+
+def _round_points(share: float) -> float:
+    """Convert a share to percentage points with one digit."""
     # Adding 0 turns -0.0 into 0.0.
-    points = [round(100 * value, 1) + 0.0 for value in (measure.value, measure.low, measure.high)]
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*points)
+    return round(100 * share, 1) + 0.0
 
 
 def _format_share(measure: WeightedMeasure) -> str:
@@ -552,14 +570,21 @@ def _explain_trust(figures: JudgeFigures) -> Iterator[str]:
 
 def _format_worth(saved: WeightedMeasure) -> str:
     """Return how many labels of a plain sample 100 labels are worth, such as `172 [139, 213]`.
-    Empty if that is unknown or unlimited.
+
+    `saved` is the share of labels that a source saves, with its interval. Empty if it is unknown,
+    or if it reaches 1, where the worth has no limit.
     """
     if saved.value is None or saved.low is None or saved.high is None:
         return ""
     if max(saved.value, saved.high) >= 1:
         return ""
-    worth, low, high = (100 / (1 - share) for share in (saved.value, saved.low, saved.high))
-    return f"{worth:.0f} [{low:.0f}, {high:.0f}]"
+    worth = _compute_worth(saved.value)
+    return f"{worth:.0f} [{_compute_worth(saved.low):.0f}, {_compute_worth(saved.high):.0f}]"
+
+
+def _compute_worth(share_saved: float) -> float:
+    """Return of how many labels of a plain sample 100 labels have the precision."""
+    return 100 / (1 - share_saved)
 
 
 def _describe_effective_number(number: EffectiveNumber) -> str:

@@ -32,7 +32,7 @@ from fcreview.matching.clusters import (
 from fcreview.model.incident import describe_incident, format_incident_title
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type, format_count
-from fcreview.tables.table import SEPARATOR, Bar, Cell, CellStyle, Column, Cut, Row, Table, make_row
+from fcreview.tables.table import SEPARATOR, Bar, Cell, Column, Cut, Row, Table, make_row
 
 COUNT_TITLE = "items"
 SHARE_TITLE = "share"
@@ -181,25 +181,17 @@ def _choose_name_cut(grouping: Grouping) -> Cut:
 def build_cluster_table(rows: Sequence[ClusterRow], grouping: Grouping, n_failures: int) -> Table:
     """Return the groups of failing items with the same cause: how many, why, and where mostly.
 
-    The groups by error type have a column with the error type, of which the name is the meaning.
+    Groups by error type are named by the meaning of the error type. Only they have a further column
+    with the error type itself.
 
     Args:
         rows: Groups and, below an unfolded group, its clusters.
         n_failures: Number of failing items, of which the shares are parts.
     """
-    is_by_error_type = grouping == BY_ERROR_TYPE
-    outer, inner = SUBDIVISIONS[grouping]
     columns = _list_first_columns()
-    columns.append(
-        Column(
-            "why" if is_by_error_type else GROUPING_HEADINGS[grouping],
-            cut=_choose_name_cut(grouping),
-            min_cells=MIN_NAME_CELLS,
-        )
-    )
-    if is_by_error_type:
-        columns.append(Column(CODE_TITLE, cut="error type", min_cells=14))
-    # `mostly` names how the failures of a group are divided further.
+    columns += _list_cause_columns(grouping)
+    # A group is divided further by two properties, such as function and argument.
+    outer, inner = SUBDIVISIONS[grouping]
     mostly = f"mostly: {GROUPINGS[outer]}{SEPARATOR}{GROUPINGS[inner]}"
     columns.append(Column(mostly, cut="word", min_cells=12))
     columns.append(Column(EXAMPLES_TITLE, cut="id list", min_cells=24))
@@ -217,6 +209,17 @@ def build_cluster_table(rows: Sequence[ClusterRow], grouping: Grouping, n_failur
         title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping]}",
         graphic_at=BAR_COLUMN,
     )
+
+
+def _list_cause_columns(grouping: Grouping) -> list[Column]:
+    """Return the column with the names of the groups and, by error type, that with the types."""
+    cut = _choose_name_cut(grouping)
+    if grouping == BY_ERROR_TYPE:
+        return [
+            Column("why", cut=cut, min_cells=MIN_NAME_CELLS),
+            Column(CODE_TITLE, cut="error type", min_cells=14),
+        ]
+    return [Column(GROUPING_HEADINGS[grouping], cut=cut, min_cells=MIN_NAME_CELLS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,17 +290,14 @@ def _make_cluster_cells(
     Groups are strong, the clusters inside them are not.
     """
     is_group = row.cluster is None
-    name_style: CellStyle = ""
+    share = format_share(row.n_failures, n_failures)
+    cells = [_make_count_cell(row.n_failures, is_group=is_group)]
     if is_group:
-        name_style = "strong"
-    elif not name.is_known:
-        name_style = "dim"
-
-    cells = [
-        _make_count_cell(row.n_failures, is_group=is_group),
-        Cell(format_share(row.n_failures, n_failures), "" if is_group else "dim"),
-        Cell(name.name if is_group else INDENT + name.name, name_style),
-    ]
+        cells.append(Cell(share))
+        cells.append(Cell(name.name, "strong"))
+    else:
+        cells.append(Cell(share, "dim"))
+        cells.append(Cell(INDENT + name.name, "" if name.is_known else "dim"))
     if grouping == BY_ERROR_TYPE:
         cells.append(Cell(name.code, "dim"))
 
@@ -305,6 +305,7 @@ def _make_cluster_cells(
         mostly = summarize_group(row.group, grouping)
         examples = [cluster.examples[0] for cluster in row.group.clusters if cluster.examples]
     else:
+        # The cluster has its name from the first of the two properties that divide the group.
         _, inner = SUBDIVISIONS[grouping]
         mostly = sanitize(row.cluster.names_by_grouping[inner] or "")
         examples = row.cluster.examples

@@ -380,6 +380,10 @@ def make_estimate_whisker(run: RunFigures) -> Whisker | None:
     high = estimate.high
     if estimate.is_bounds_headline and estimate.bounds is not None:
         low, high = estimate.bounds
+
+    official = None
     n_passed, n_known = run.official
-    official = n_passed / run.items if 0 < n_known == run.items else None
+    is_rate_of_all_items = n_known > 0 and n_known == run.items
+    if is_rate_of_all_items:
+        official = n_passed / run.items
     return Whisker(low, value=estimate.estimated, high=high, official=official)

@@ -169,11 +169,13 @@ def _make_rank_whisker(run_rank: RunRank, official_rank: int | None) -> Whisker 
 
 
 def _format_groups(groups: Sequence[int]) -> str:
-    """Return the letters of groups, each in its own place, so that a group is a column of equal
-    letters.
+    """Return the letters of groups, each at its own place, such as `a c` for the groups 0 and 2.
+
+    Below each other, the letters of a group form a column.
     """
     text = ""
-    for group in range(max(groups, default=-1) + 1):
+    n_places = max(groups, default=-1) + 1
+    for group in range(n_places):
         letter = format_group(group)
         text += letter if group in groups else " " * len(letter)
     return text

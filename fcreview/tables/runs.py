@@ -281,7 +281,9 @@ def make_count_column(
 
 def build_run_list(groups: Sequence[RunFiguresGroup]) -> Table:
     """Return the list of runs, with a heading for each group that has a name."""
-    runs = [run for group in groups for run in group.runs]
+    runs: list[RunFigures] = []
+    for group in groups:
+        runs += group.runs
     columns = [
         make_count_column("run", lambda run: run.number),
         RunColumn("benchmark", lambda run: Cell(run.kind), align_right=False),
@@ -293,13 +295,15 @@ def build_run_list(groups: Sequence[RunFiguresGroup]) -> Table:
     ]
     table = build_run_table(columns, runs)
 
+    # The rows of a group follow each other.
     rows: list[Row] = []
-    remaining_rows = iter(table.rows)
+    start = 0
     for group in groups:
         if group.heading:
             rows.append(make_heading_row(group.heading, len(columns)))
-        for _ in group.runs:
-            rows.append(next(remaining_rows))
+        end = start + len(group.runs)
+        rows += table.rows[start:end]
+        start = end
     return replace(table, rows=rows, notes=list_run_notes(runs))
 
 
@@ -317,8 +321,10 @@ def list_score_columns(runs: Sequence[RunFigures]) -> list[RunColumn]:
     if any(run.rule != (0, 0) for run in runs):
         columns.append(make_recomputed_column())
     has_reviews = any(run.reviewed for run in runs)
-    # Without reviews, the corrected rate equals the official one.
-    columns.append(make_corrected_column(ALWAYS_SHOWN if has_reviews else 3))
     if has_reviews:
+        columns.append(make_corrected_column(ALWAYS_SHOWN))
         columns.append(make_reviewed_column())
+    else:
+        # Without reviews, the corrected rate equals the official one, so a narrow table omits it.
+        columns.append(make_corrected_column(priority=3))
     return columns

@@ -142,14 +142,17 @@ class Table:
 
     @property
     def scale_ends(self) -> tuple[float, float]:
-        """Lowest and highest value of the common scale of the intervals."""
-        whiskers = self.whiskers
+        """Lowest and highest value of the common scale of the intervals.
+
+        Ranks start at 1. Shares end at 1. A scale of shares or differences contains 0.
+        """
+        lows = [whisker.low for whisker in self.whiskers]
+        highs = [whisker.high for whisker in self.whiskers]
         if self.scale == "rank":
-            return 1.0, max([1.0, *(whisker.high for whisker in whiskers)])
-        lowest = min([0.0, *(whisker.low for whisker in whiskers)])
+            return 1.0, max([1.0, *highs])
         if self.scale == "share":
-            return lowest, 1.0
-        return lowest, max([0.0, *(whisker.high for whisker in whiskers)])
+            return min([0.0, *lows]), 1.0
+        return min([0.0, *lows]), max([0.0, *highs])
 
     @property
     def whiskers(self) -> list[Whisker]:
@@ -169,19 +172,21 @@ class Table:
         """Return the table without the columns that have one of these titles."""
         kept = [index for index, title in enumerate(self.titles) if title not in titles]
 
-        # The places of columns move by the number of columns that are removed before them.
-        graphic_at = self.graphic_at
-        if graphic_at is not None:
-            graphic_at = sum(index < graphic_at for index in kept)
-        explained_column = self.explained_column
-        if explained_column is not None:
-            explained_column = sum(index < explained_column for index in kept)
+        def find_new_index(index: int | None) -> int | None:
+            """Return the new index of a column: the number of kept columns before it."""
+            if index is None:
+                return None
+            return sum(kept_index < index for kept_index in kept)
+
+        rows = []
+        for row in self.rows:
+            rows.append(replace(row, cells=[row.cells[index] for index in kept]))
         return replace(
             self,
             columns=[self.columns[index] for index in kept],
-            rows=[replace(row, cells=[row.cells[index] for index in kept]) for row in self.rows],
-            graphic_at=graphic_at,
-            explained_column=explained_column,
+            rows=rows,
+            graphic_at=find_new_index(self.graphic_at),
+            explained_column=find_new_index(self.explained_column),
         )
 
 

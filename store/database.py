@@ -63,11 +63,12 @@ DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 
 def is_damage_error(error: BaseException) -> bool:
     """Return whether an error means that a part of the store is missing or damaged."""
-    return isinstance(
-        error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError
-    ) or (
-        isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
-    )
+    if isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError):
+        return True
+    if not isinstance(error, duckdb.Error):
+        return False
+    message = str(error)
+    return any(reason in message for reason in DAMAGE_REASONS)
 
 
 def describe_damage(error: BaseException) -> str:
@@ -431,15 +432,8 @@ def run_with_timeout(
     try:
         _wait_for_future(done, timeout)
     finally:
-        # An interrupt between two queries has no effect, so it is repeated. A query that cannot be
-        # interrupted is abandoned.
         is_late = not done.done()
-        end = time.monotonic() + INTERRUPT_TIMEOUT
-        while not done.done() and time.monotonic() < end:
-            connection.interrupt()
-            _wait_for_future(done, INTERRUPT_INTERVAL)
-        if not done.done():
-            _abandoned.append(done)
+        _interrupt_until_done(connection, done)
     # If the work finished in spite of an interrupt, its result is used.
     has_result = done.done() and done.exception() is None
     if is_late and not has_result:
@@ -486,6 +480,19 @@ class SqlResult(NamedTuple):
 
 class SqlError(FcreviewError):
     """Raised if an SQL statement of a user is not allowed, fails, or takes too long."""
+
+
+def _interrupt_until_done(connection: Connection, work: Future[T]) -> None:
+    """Interrupt the queries of a work until it ends. A query that cannot be interrupted is
+    abandoned after `INTERRUPT_TIMEOUT`.
+    """
+    end = time.monotonic() + INTERRUPT_TIMEOUT
+    while not work.done() and time.monotonic() < end:
+        # An interrupt between two queries has no effect, so it is repeated.
+        connection.interrupt()
+        _wait_for_future(work, INTERRUPT_INTERVAL)
+    if not work.done():
+        _abandoned.append(work)
 
 
 def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:

@@ -121,6 +121,7 @@ def fetch_run_answers(store: Store, item_number: int) -> list[RunAnswer]:
 
     Each answer also has the numbers of passing items and of verdicts of its run.
     """
+    # The number of a hidden duplicate is that of its item with a mark.
     own = strip_duplicate_mark(item_number)
     with store.lock:
         connection = store.connection
@@ -137,6 +138,7 @@ def _fetch_answers(connection: Connection, items: Sequence[int]) -> dict[int, Ru
         f" coalesce({is_resolved_sql('h.decided_by')}, false) {FROM_ITEMS}"
         " WHERE i.item IN (SELECT unnest($1::BIGINT[]))"
     )
+    # In a lake, the runs of the items limit the files that are searched.
     query += and_runs_of_items_sql(connection, items)
     rows = connection.execute(query, [list(items)]).fetchall()
     counts = _count_passing_items(connection, [run for _, run, *_ in rows])

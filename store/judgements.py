@@ -262,20 +262,24 @@ def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
     new_records: list[JudgeRecord] = []
     if own.setup is None:
         new_records.append(source.setup)
-    new_verdicts = [
-        verdict for content, verdict in source.verdicts.items() if content not in own.verdicts
-    ]
+    n_new_verdicts = 0
+    for content, verdict in source.verdicts.items():
+        if content not in own.verdicts:
+            new_records.append(verdict)
+            n_new_verdicts += 1
     known_incidents = set(own.incidents)
-    new_records += new_verdicts
-    new_records += [incident for incident in source.incidents if incident not in known_incidents]
+    for incident in source.incidents:
+        if incident not in known_incidents:
+            new_records.append(incident)
+
     if new_records:
         with open_judge_writer(workspace, name) as writer:
             writer.append(*new_records)
     return MergedJudge(
         source.name,
         kept_as=name,
-        new=len(new_verdicts),
-        known=len(source.verdicts) - len(new_verdicts),
+        new=n_new_verdicts,
+        known=len(source.verdicts) - n_new_verdicts,
     )
 
 

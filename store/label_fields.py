@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, fields
 from operator import attrgetter
 from pathlib import Path
@@ -243,8 +243,13 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
     columns = ", ".join(
         f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql
     )
-    # `other_verdicts` unnests only verdicts on parts and other criteria, because most runs have no
-    # such verdicts.
+    # selected: the items. decisions: their human verdicts.
+    # other_verdicts: the automatic verdicts on each part or other criterion. Only these are
+    #   unnested, because most runs have none.
+    # targets: what has a label: each item, and each part or criterion with an automatic or a human
+    #   verdict.
+    # joined: the labels with their item and their human verdict. o: also with the automatic verdict
+    #   of each source, under the shorter name that the SQL of `LABEL_FIELDS` uses.
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),
@@ -336,11 +341,13 @@ ALL_LABELS = LabelSelection()
 
 def _json_object_sql(fields: dict[str, LabelField]) -> str:
     """Return SQL for the text of a JSON object with the fields that have a column."""
-    columns = [
-        f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
-        for name, field in fields.items()
-        if field.sql
-    ]
+    columns = []
+    for name, field in fields.items():
+        if not field.sql:
+            continue
+        # Without the cast, the JSON text would become a string in the object.
+        cast = "::JSON" if field.duckdb_type == JSON else ""
+        columns.append(f"{name} := {name}{cast}")
     return f"CAST(to_json(struct_pack({', '.join(columns)})) AS VARCHAR)"
 
 
@@ -463,22 +470,25 @@ class _ChunkReader:
         content_by_item: dict[int, dict[str, Any]] = {
             item: orjson.loads(text) for item, text in content_rows
         }
+        self._replace_hashes_by_docs(content_by_item.values())
+        return {item: _to_json_text(content)[1:-1] for item, content in content_by_item.items()}
 
-        # The store has each function doc once. Items refer to it by its hash.
+    def _replace_hashes_by_docs(self, contents: Collection[dict[str, Any]]) -> None:
+        """Replace the hashes of functions in the contents of items by the function docs.
+
+        The store has each function doc once, and items refer to it by its hash.
+        """
         hashes: set[str] = set()
-        for content in content_by_item.values():
+        for content in contents:
             hashes.update(content["functions"])
         docs_by_hash = fetch_function_docs(self._connection, hashes)
 
-        text_by_item = {}
-        for item, content in content_by_item.items():
-            content["functions"] = [
-                docs_by_hash[doc_hash]
-                for doc_hash in content["functions"]
-                if doc_hash in docs_by_hash
-            ]
-            text_by_item[item] = _to_json_text(content)[1:-1]
-        return text_by_item
+        for content in contents:
+            docs = []
+            for doc_hash in content["functions"]:
+                if doc_hash in docs_by_hash:
+                    docs.append(docs_by_hash[doc_hash])
+            content["functions"] = docs
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, self._values).fetchall()

@@ -208,18 +208,17 @@ def normalize_time(text: str) -> str | None:
 def raise_for_invalid_records(
     file_name: str, invalid_records: list[InvalidRecord], record_unit: str
 ) -> None:
-    """If there are invalid records, raise a LabelImportError that lists them."""
-    if invalid_records:
-        listed = [
-            f"{file_name} {record_unit} {each.line}: {each.reason}"
-            for each in invalid_records[:MAX_LISTED_PROBLEMS]
-        ]
-        if len(invalid_records) > MAX_LISTED_PROBLEMS:
-            listed.append(
-                "and"
-                f" {format_count(len(invalid_records) - MAX_LISTED_PROBLEMS, 'more invalid record')}"
-            )
-        raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
+    """If there are invalid records, raise a LabelImportError that lists the first ones."""
+    if not invalid_records:
+        return
+    lines = []
+    for record in invalid_records[:MAX_LISTED_PROBLEMS]:
+        lines.append(f"{file_name} {record_unit} {record.line}: {record.reason}")
+    n_more = len(invalid_records) - MAX_LISTED_PROBLEMS
+    if n_more > 0:
+        lines.append(f"and {format_count(n_more, 'more invalid record')}")
+    lines.append("No reviews were imported.")
+    raise LabelImportError("\n".join(lines))
 
 
 def _get_optional_text(record: Mapping[str, Any], name: str) -> str:
@@ -426,6 +425,7 @@ class _ItemFinder:
         to search, and which ones to prefer.
         """
         self._scope = frozenset(file.preferred_runs)
+        # Without a number of a run ($2), the comparison with it is NULL, and all runs count.
         rows = store.connection.execute(
             f"SELECT i.item, i.run, {', '.join(_KEY_COLUMNS)}, coalesce(i.prediction_hash, ''),"
             " coalesce(i.golden_hash, ''), i.n_turns,"
@@ -564,22 +564,30 @@ def _add_overridden_verdicts(
     """Yield the reviews and items, and add to each new review the automatic verdict that it
     overrides.
     """
-    annotations = [
-        (item.item, each.annotation if _can_determine_override(each, item) else Annotation())
-        for each, item in located
-    ]
-    for (each, item), overridden in zip(
-        located, store.find_overridden_verdicts(annotations), strict=True
-    ):
+    annotations = []
+    for review, item in located:
+        # An annotation without a verdict overrides nothing.
+        annotation = Annotation()
+        if _can_determine_override(review, item):
+            annotation = review.annotation
+        annotations.append((item.item, annotation))
+
+    overridden_verdicts = store.find_overridden_verdicts(annotations)
+    for (review, item), overridden in zip(located, overridden_verdicts, strict=True):
         if overridden:
-            yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
+            annotation = replace(review.annotation, overrules=overridden)
+            yield replace(review, annotation=annotation), item
         else:
-            yield each, item
+            yield review, item
 
 
 def _can_determine_override(review: ImportedReview, item: _StoredItem) -> bool:
-    unblinded_now = review.blind is False and review.time is None and item.has_hashes_of(review)
-    return unblinded_now and review.annotation.overrules is None
+    """Whether a review was just given by a person who saw the verdicts that the item has now, and
+    does not say itself what it overrides.
+    """
+    is_new_and_not_blind = review.blind is False and review.time is None
+    is_on_present_answer = item.has_hashes_of(review)
+    return is_new_and_not_blind and is_on_present_answer and review.annotation.overrules is None
 
 
 _ANNOTATION_FIELDS = [each.name for each in fields(Annotation)]
@@ -600,7 +608,7 @@ def _build_event(
     """
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
-        event="new",
+        event="new",  # replaced by the hash below
         time=review.time or import_time,
         annotator=annotator,
         key=item.key,

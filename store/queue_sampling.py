@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -548,83 +548,104 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     An item is identified by its content. The same item with the same answer in several runs of a
     model counts once. Raises QueueError for an unknown stratum, or if there are no clusters.
     """
-    # Strata by sources are counted here and not in SQL, because names of judges are data.
-    is_by_sources = request.stratify == SOURCES_KEY
-    stratum_sql = _build_stratum_sql("" if is_by_sources else request.stratify)
-    question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
-    where, params, _ = build_view_condition(request.view, blind=False)
-    rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}, {question_sql}, i.run,"
-        f" i.official, i.rule {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
-        params,
-    ).fetchall()
-
-    source_strata = _count_source_strata(connection, request) if is_by_sources else []
-
-    strata: dict[ContentKey, str] = {}
+    rows = _fetch_frame_rows(connection, request)
+    strata = {row.content_key: row.stratum for row in rows}
     clusters: dict[ContentKey, str] = {}
-    questions: dict[ContentKey, str] = {}
-    verdicts: list[_QuestionVerdicts] = []
-    for index, row in enumerate(rows):
-        *content, stratum, cluster, question, run, official, recomputed = row
-        content_key = orjson.dumps(content).decode()
-        strata[content_key] = source_strata[index] if is_by_sources else stratum
-        clusters[content_key] = cluster
-        questions[content_key] = question
-        verdicts.append(_QuestionVerdicts(question, run, official, recomputed))
-
-    if not request.cluster:
-        clusters = {}
-    elif len(set(clusters.values())) == len(clusters):
-        raise QueueError(
-            f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does"
-        )
+    if request.cluster:
+        clusters = {row.content_key: row.cluster for row in rows}
+        _check_clusters(clusters, request.cluster)
     if not request.same_questions:
         return SamplingFrame(_join_strata_of_units(strata, clusters), clusters)
 
+    questions = {row.content_key: row.question for row in rows}
     frame = SamplingFrame(_join_strata_of_units(strata, questions), clusters, questions)
-    return _select_joint_questions(frame, verdicts, only_deciding=request.decides)
+    return _select_joint_questions(frame, rows, only_deciding=request.decides)
 
 
-def _select_joint_questions(
-    frame: SamplingFrame, verdicts: Sequence[_QuestionVerdicts], *, only_deciding: bool
-) -> SamplingFrame:
-    """Return the frame with only the questions that all runs have, and with `only_deciding` of
-    these only the ones that the runs do not pass equally.
-    """
-    runs_by_question: dict[str, set[int]] = {}
-    for each in verdicts:
-        runs_by_question.setdefault(each.question, set()).add(each.run)
-    n_runs = len({each.run for each in verdicts})
-
-    selected = {question for question, runs in runs_by_question.items() if len(runs) == n_runs}
-    if only_deciding:
-        selected &= _find_deciding_questions(verdicts)
-    return frame.select(key for key, question in frame.questions.items() if question in selected)
+def _check_clusters(clusters: Mapping[ContentKey, str], kind: str) -> None:
+    """Raise QueueError if each item is a cluster of its own."""
+    n_clusters = len(set(clusters.values()))
+    if n_clusters == len(clusters):
+        raise QueueError(f"--cluster {kind} needs items that belong to a {kind}. None does")
 
 
-class _QuestionVerdicts(NamedTuple):
-    """The automatic verdicts on an item of a question."""
+@dataclass(frozen=True, slots=True)
+class _FrameRow:
+    """An item of a sampling frame, in one run."""
 
+    content_key: ContentKey
+    stratum: str
+    cluster: str
     question: str
     run: int
     official: bool | None
     recomputed: bool | None
 
 
-def _find_deciding_questions(verdicts: Sequence[_QuestionVerdicts]) -> set[str]:
+def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_FrameRow]:
+    """Fetch the items that the request selects, in the order of their numbers."""
+    is_by_sources = request.stratify == SOURCES_KEY
+    stratum_sql = _build_stratum_sql("" if is_by_sources else request.stratify)
+    question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
+    where, params, _ = build_view_condition(request.view, blind=False)
+    fetched = connection.execute(
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}, {question_sql}, i.run,"
+        f" i.official, i.rule {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
+        params,
+    ).fetchall()
+
+    rows = []
+    for *content, stratum, cluster, question, run, official, recomputed in fetched:
+        content_key = orjson.dumps(content).decode()
+        rows.append(
+            _FrameRow(
+                content_key,
+                stratum=stratum,
+                cluster=cluster,
+                question=question,
+                run=run,
+                official=official,
+                recomputed=recomputed,
+            )
+        )
+    if not is_by_sources:
+        return rows
+    # Strata by sources are counted here and not in SQL, because names of judges are data.
+    strata = _count_source_strata(connection, request)
+    return [replace(row, stratum=stratum) for row, stratum in zip(rows, strata, strict=True)]
+
+
+def _select_joint_questions(
+    frame: SamplingFrame, rows: Sequence[_FrameRow], *, only_deciding: bool
+) -> SamplingFrame:
+    """Return the frame with only the questions that all runs have.
+
+    With `only_deciding`, only those of these questions are left that the runs do not pass equally.
+    """
+    runs_by_question: dict[str, set[int]] = {}
+    for row in rows:
+        runs_by_question.setdefault(row.question, set()).add(row.run)
+    n_runs = len({row.run for row in rows})
+
+    selected = {question for question, runs in runs_by_question.items() if len(runs) == n_runs}
+    if only_deciding:
+        selected &= _find_deciding_questions(rows)
+    return frame.select(key for key, question in frame.questions.items() if question in selected)
+
+
+def _find_deciding_questions(rows: Sequence[_FrameRow]) -> set[str]:
     """Return the questions of which the runs pass different numbers of items.
 
     The official verdicts of a run count, or the recomputed ones if it has no official verdict.
     """
-    runs_with_official = {each.run for each in verdicts if each.official is not None}
-    runs = sorted({each.run for each in verdicts})
+    runs = sorted({row.run for row in rows})
+    runs_with_official = {row.run for row in rows if row.official is not None}
     n_passed_by_question: dict[str, dict[int, int]] = {}
-    for each in verdicts:
-        verdict = each.official if each.run in runs_with_official else each.recomputed
-        n_passed_by_run = n_passed_by_question.setdefault(each.question, dict.fromkeys(runs, 0))
+    for row in rows:
+        verdict = row.official if row.run in runs_with_official else row.recomputed
+        n_passed_by_run = n_passed_by_question.setdefault(row.question, dict.fromkeys(runs, 0))
         if verdict is True:
-            n_passed_by_run[each.run] += 1
+            n_passed_by_run[row.run] += 1
 
     deciding = set()
     for question, n_passed_by_run in n_passed_by_question.items():
@@ -824,17 +845,19 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
 
     # Names that differ only in case are the same name.
     existing_names = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
-    for number in itertools.count(1):
-        new_name = queue.name if number == 1 else f"{queue.name}-{number}"
-        existing_name = existing_names.get(fold_filename(new_name))
+    number = 1
+    name = queue.name
+    while True:
+        existing_name = existing_names.get(fold_filename(name))
         if existing_name is None:
-            break
+            write_queue(workspace, replace(queue, name=name))
+            state: QueueMergeState = "new" if number == 1 else "differs"
+            return MergedQueue(queue.name, state=state, kept_as=name)
         if _has_same_content(workspace, existing_name, queue):
-            known_state: QueueMergeState = "known" if number == 1 else "differs"
-            return MergedQueue(queue.name, state=known_state, kept_as=existing_name)
-
-    write_queue(workspace, replace(queue, name=new_name))
-    return MergedQueue(queue.name, state="new" if number == 1 else "differs", kept_as=new_name)
+            state = "known" if number == 1 else "differs"
+            return MergedQueue(queue.name, state=state, kept_as=existing_name)
+        number += 1
+        name = f"{queue.name}-{number}"
 
 
 def _has_same_content(workspace: Workspace, name: str, queue: QueueFile) -> bool:

@@ -189,10 +189,16 @@ def insert_events(connection: Connection, rows: Sequence[EventRow]) -> None:
     """Insert rows into `review_events`, many with one statement."""
     columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
-        items, stale, lines = map(
-            list, zip(*rows[start : start + MAX_ROWS_PER_STATEMENT], strict=True)
+        items = []
+        stale_flags = []
+        lines = []
+        for item, is_stale, line in rows[start : start + MAX_ROWS_PER_STATEMENT]:
+            items.append(item)
+            stale_flags.append(is_stale)
+            lines.append(line)
+        connection.execute(
+            f"INSERT INTO review_events SELECT {columns}", [items, stale_flags, lines]
         )
-        connection.execute(f"INSERT INTO review_events SELECT {columns}", [items, stale, lines])
 
 
 def insert_retracted_events(

@@ -41,23 +41,31 @@ def check_annotator(name: str) -> str:
     `.` or `-`.
     """
     normal = unicodedata.normalize("NFC", name)
-    suggestion = to_safe_annotator(normal)
-    if normal and suggestion == normal:
+    valid_name = to_safe_annotator(normal)
+    if normal and valid_name == normal:
         return normal
-    raise AnnotatorError(
+
+    message = (
         f"invalid annotator name {name!a}: use letters, digits and {' '.join(_PUNCTUATION)},"
         f" at most {MAX_ANNOTATOR_LENGTH} characters"
-        + (f". Try {suggestion}" if suggestion else "")
     )
+    if valid_name:
+        message += f". Try {valid_name}"
+    raise AnnotatorError(message)
 
 
 def to_safe_annotator(text: str) -> str:
     """Convert any text to a valid annotator name, such as `Anna-Schmidt`; empty if no character
     is valid.
     """
-    normal = unicodedata.normalize("NFC", text)
-    valid = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
-    name = re.sub(r" +", "-", valid.strip()).lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
+    # Invalid characters become spaces, and a row of spaces becomes one hyphen.
+    valid = ""
+    for character in unicodedata.normalize("NFC", text):
+        is_valid = character.isalnum() or character in _PUNCTUATION
+        valid += character if is_valid else " "
+    name = re.sub(r" +", "-", valid.strip())
+
+    name = name.lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
     while len(name.encode("utf-8", "replace")) > _MAX_ANNOTATOR_BYTES:
         name = name[:-1]
     return name
@@ -239,10 +247,10 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     `path` if a file).
 
     Args:
-        path: a file or folder of results. override: the folder that contains, or will contain,
-        `.fcreview/`; or `.fcreview/` itself. With this argument,
-            fcreview does not search, and `.fcreview/` can be a symbolic link.
-        create: whether to create a missing workspace.
+        path: A file or folder of results.
+        override: The folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself.
+            With this argument, fcreview does not search, and `.fcreview/` can be a symbolic link.
+        create: Whether to create a missing workspace.
 
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be
     created.

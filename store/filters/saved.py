@@ -187,7 +187,9 @@ class AnnotatorFilters:
         usable = [
             (name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)
         ]
-        return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
+        # A text that is too long is cut, but stays too long, so that it is reported as invalid.
+        max_length = MAX_FILTER_LENGTH + 1
+        return {name: text[:max_length] for name, text in usable[:MAX_SAVED_FILTERS]}
 
     @property
     def usable_filters(self) -> dict[str, str]:

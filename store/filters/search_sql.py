@@ -135,7 +135,9 @@ def escape_regex(text: str) -> str:
     A case-insensitive regular expression is three to four times as fast as `lower` on long texts.
     As with `lower`, the letters İ and i match each other.
     """
-    return re.sub("[iIİ]", "[iİ]", re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text))
+    # These ranges are all punctuation characters of ASCII.
+    without_operators = re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text)
+    return re.sub("[iIİ]", "[iİ]", without_operators)
 
 
 class InvalidValueError(ValueError):
@@ -168,16 +170,17 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
 
 
 def compare_leading_words(column: str, value: FilterValue) -> SqlCondition:
-    """Like `compare_text`, but a value also matches the first words of a text: `live` matches
-    `live_simple`.
+    """Build a condition that compares the first words of a text column with a filter value: `live`
+    matches `live` and `live_simple`, but not `liver`.
+
+    For the other forms of a value, such as a quoted one, this is `compare_text`.
     """
-    if value.quoted or value.md5_digest or "*" in value.text or value.text.lower() == "none":
+    is_plain = not value.quoted and not value.md5_digest and "*" not in value.text
+    if not is_plain or value.text.lower() == "none":
         return compare_text(column, value)
-    rest = f"substr({column}, {len(value.text) + 1})"
-    return (
-        f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))",
-        [value.text],
-    )
+    text_after_value = f"substr({column}, {len(value.text) + 1})"
+    ends_a_word = f"NOT regexp_matches({text_after_value}, '^[A-Za-z0-9]')"
+    return f"(starts_with(lower({column}), lower(?)) AND {ends_a_word})", [value.text]
 
 
 def combine_value_conditions(
@@ -195,6 +198,7 @@ def combine_value_conditions(
     any_matches = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
     params = collect_params(conditions)
     if term.op == "!=":
+        # An empty column matches no value. A comparison with it is NULL, not false.
         return f"NOT coalesce({any_matches}, false)", params
     if term.op not in (":", "="):
         raise InvalidValueError(
@@ -247,12 +251,16 @@ def build_run_condition(term: FilterTerm) -> SqlCondition:
 
     def compare_run(value: FilterValue) -> SqlCondition:
         # A bare number is that of a run. In quotes, it is a part of a path.
-        is_number = value.text.isascii() and value.text.isdigit() and len(value.text) < 10
-        if is_number and not value.quoted:
+        if not value.quoted and _is_number(value.text, max_digits=9):
             return "i.run = ?", [int(value.text)]
         return "i.run IN (SELECT run FROM runs WHERE contains(lower(path), lower(?)))", [value.text]
 
     return combine_value_conditions(term, compare_run)
+
+
+def _is_number(text: str, *, max_digits: int) -> bool:
+    """Whether a text consists of digits, and of so few that the number fits its column."""
+    return text.isascii() and text.isdigit() and len(text) <= max_digits
 
 
 def build_item_condition(term: FilterTerm) -> SqlCondition:
@@ -262,7 +270,7 @@ def build_item_condition(term: FilterTerm) -> SqlCondition:
     """
     items = []
     for value in term.values:
-        if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
+        if not _is_number(value.text, max_digits=18):
             raise InvalidValueError(f"{value.text[:40]!r} is not a valid item number", value)
         items.append(int(value.text))
     text = "i.item IN (SELECT unnest(?::BIGINT[]))"
@@ -294,15 +302,17 @@ def match_number(column: str) -> ConditionBuilder:
 
     def build_condition(term: FilterTerm) -> SqlCondition:
         op = "=" if term.op == ":" else term.op
-        parts = []
-        params = []
+        comparisons = []
+        params: list[object] = []
         for value in term.values:
             if value.text.lower() == "none" and op == "=":
-                parts.append(f"{column} IS NULL")
+                comparisons.append(f"{column} IS NULL")
                 continue
             params.append(_parse_number(value))
-            parts.append(f"{column} {op} ?")
-        return "(" + (" AND " if op == "!=" else " OR ").join(parts) + ")", list(params)
+            comparisons.append(f"{column} {op} ?")
+        # `steps!=1|2` excludes both numbers. Other comparisons hold if one of their values does.
+        joined = " AND ".join(comparisons) if op == "!=" else " OR ".join(comparisons)
+        return f"({joined})", params
 
     return build_condition
 
@@ -347,13 +357,15 @@ def build_search_condition(term: FilterTerm) -> SqlCondition:
 
 
 def build_called_function_condition(term: FilterTerm) -> SqlCondition:
-    """Build a condition that selects items with a golden or predicted call of a function."""
-    condition, params = match_text("one.name")(term)
-    has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
-    return (
-        f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})",
-        params * 2,
-    )
+    """Build a condition that selects items with a golden or predicted call of a function.
+
+    The call is one of the item, or of one of its questions.
+    """
+    is_searched_call, params = match_text("one.name")(term)
+    in_item = f"len(list_filter(i.calls, lambda one: {is_searched_call})) > 0"
+    in_question = f"len(list_filter(calls, lambda one: {is_searched_call})) > 0"
+    # Both conditions contain the parameters.
+    return f"({in_item} OR {IN_QUESTIONS.format(in_question)})", [*params, *params]
 
 
 _METADATA = "json_extract(i.extra, '$.more')"
@@ -391,6 +403,7 @@ def build_metadata_condition(term: FilterTerm) -> SqlCondition:
         pointer = "/" + name.replace("~", "~0").replace("/", "~1")
         matches = "lower(value) LIKE lower(?) ESCAPE '\\'"
         condition = f"len(list_filter({_METADATA_VALUES}, lambda value: {matches})) > 0"
+        # `_METADATA_VALUES` contains the pointer twice.
         return condition, [pointer, pointer, _to_like_pattern(wanted)]
 
     return combine_value_conditions(term, compare_metadata)

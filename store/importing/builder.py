@@ -98,6 +98,8 @@ runs.
 
 
 MAX_LOAD_ERROR_CHARS = 500
+MIN_UNUSED_BLOCKS = 64
+"""Number of unused blocks up to which a store file is not copied to make it smaller."""
 
 
 class LoadError(Exception):
@@ -319,12 +321,14 @@ class StoreBuilder:
         max_line_bytes = _find_max_line_bytes(files)
         reader = read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)
         names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
-        first_seq = files[0].first_seq
+
+        # An item's position in the run is counted from the first item of its file.
+        position = f"{files[0].first_seq} + seq"
+        item_number = f"run::BIGINT * {ITEM_NUMBERS_PER_RUN} + {position}"
         self._execute(
             f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
-            f" SELECT run::BIGINT * {ITEM_NUMBERS_PER_RUN} + {first_seq} + seq, run,"
-            f" {first_seq} + seq, len(predicted), list_concat(golden, predicted), {names}"
-            f" FROM {reader}",
+            f" SELECT {item_number}, run, {position}, len(predicted),"
+            f" list_concat(golden, predicted), {names} FROM {reader}",
             [[to_duckdb_path(file.path) for file in files]],
         )
 
@@ -425,15 +429,16 @@ class StoreBuilder:
 
     def _insert_runs(self) -> None:
         """Write the rows about the imported runs and their source files, in place of earlier ones."""
-        for table, runs in (
-            ("runs", [row["run"] for row in self._runs]),
-            ("sources", list(self._sources)),
-        ):
-            self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
+        self._delete_rows("runs", [row["run"] for row in self._runs])
+        self._delete_rows("sources", list(self._sources))
+
         self._insert_json_rows("runs", map(dump_json, self._runs))
-        self._insert_json_rows(
-            "sources", (dump_json(row) for rows in self._sources.values() for row in rows)
-        )
+        source_rows = itertools.chain.from_iterable(self._sources.values())
+        self._insert_json_rows("sources", map(dump_json, source_rows))
+
+    def _delete_rows(self, table: str, runs: list[int]) -> None:
+        """Delete the rows of these runs from a table."""
+        self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
 
     def replace_issues_without_run(
         self, files: Iterable[str], issues: Iterable[dict[str, Any]]
@@ -490,7 +495,8 @@ class StoreBuilder:
             "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name ="
             " 'store'"
         ).fetchall()[0]
-        if free <= max(used, 64):
+        is_mostly_unused = free > max(used, MIN_UNUSED_BLOCKS)
+        if not is_mostly_unused:
             return None
         path = self._path.with_name(self._path.name + ".compact")
         self._execute(f"ATTACH {database.quote_path(path)} AS compact ({_ATTACH_OPTIONS})")

@@ -77,11 +77,14 @@ class ItemSnapshot:
     def count_changes(self, runs: Sequence[int]) -> ImportChanges:
         """Count the new, changed and removed items of the runs; without runs, of all runs."""
         self._connection.execute(f"ATTACH {quote_path(self._workspace.store)} AS store (READ_ONLY)")
+        # `now` are the items after the import. An item is in one or in both of the tables.
+        is_in_runs = "list_contains(?::INTEGER[], coalesce(now.run, before.run))"
         counts = self._connection.execute(
-            "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
-            f" count(*) FILTER (a.run IS NULL) FROM ({_ITEM_HASHES}) a FULL JOIN temp.before b"
-            " USING (run, item)"
-            " WHERE len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], coalesce(a.run, b.run))",
+            "SELECT count(*) FILTER (before.run IS NULL),"
+            " count(*) FILTER (before.content <> now.content),"
+            " count(*) FILTER (now.run IS NULL)"
+            f" FROM ({_ITEM_HASHES}) now FULL JOIN temp.before before USING (run, item)"
+            f" WHERE len(?::INTEGER[]) = 0 OR {is_in_runs}",
             [list(runs), list(runs)],
         ).fetchall()
         return ImportChanges(*counts[0])
@@ -258,35 +261,24 @@ class ImportPlanner:
         lost_dataset = self._note_missing_folders(row, plan, stored_run)
         if stored_run is None:
             import_plan.jobs.append(job)
-            return
-
-        # Without its dataset or its scores, an import would lose what the last one had.
-        if lost_dataset or plan.lost_score_folder:
+        elif lost_dataset or plan.lost_score_folder:
+            # Without its dataset or its scores, an import would lose what the last one had.
             row["status"] = self._describe_kept_run(
                 job, stored_run, is_dataset_lost=bool(lost_dataset)
             )
             import_plan.skipped_plans.append(plan)
+            _keep_stored_run(import_plan, job, stored_run)
         elif self._is_up_to_date(job, stored_run):
             # The files have the same content. New times are stored, so that the content need not
             # be compared again.
             if _has_new_mtimes(job, stored_run):
                 job.sources = _add_stored_hashes(job.sources, stored_run.sources)
                 import_plan.new_mtime_jobs.append(job)
+            _keep_stored_run(import_plan, job, stored_run)
         else:
             import_plan.jobs.append(job)
             if not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
-            return
-
-        # The run is not read, so its counts stay.
-        row["items"] = stored_run.n_items
-        row["issues"] = stored_run.n_issues
-        row["dataset"] = stored_run.info.dataset
-        # An importer can find parts of the name while it reads the items. A run that is not read
-        # again lacks them, so those of the store stay.
-        plan.run.name_parts = plan.run.name_parts or stored_run.info.name_parts
-        if _has_other_name(plan.run, stored_run.info):
-            import_plan.renamed[job.run_number] = plan.run
 
     def _describe_kept_run(
         self, job: ReadJob, stored_run: StoredRun, *, is_dataset_lost: bool
@@ -305,8 +297,9 @@ class ImportPlanner:
     def _note_missing_folders(
         self, row: dict[str, Any], plan: RunPlan, stored_run: StoredRun | None
     ) -> Path | None:
-        """Set the missing folders of datasets and scores in a summary row. Return the folder of the
-        dataset with which the run was imported, if that dataset is lost.
+        """Name in a summary row which folders of datasets and scores are missing.
+
+        Return the folder of the dataset with which the run was imported, if that dataset is lost.
 
         Args:
             row: The summary of the run's import. It is changed.
@@ -324,9 +317,12 @@ class ImportPlanner:
             lost_dataset = find_folder_of_lost_dataset(
                 self._workspace, plan, stored_run, remembered
             )
-        missing = lost_dataset or find_folder_without_dataset(plan, remembered)
-        row["missing_dataset"] = str(missing) if missing else None
-        row["missing_scores"] = str(plan.lost_score_folder) if plan.lost_score_folder else None
+
+        missing_dataset = lost_dataset or find_folder_without_dataset(plan, remembered)
+        if missing_dataset is not None:
+            row["missing_dataset"] = str(missing_dataset)
+        if plan.lost_score_folder:
+            row["missing_scores"] = str(plan.lost_score_folder)
         return lost_dataset
 
     def _is_up_to_date(self, job: ReadJob, stored_run: StoredRun) -> bool:
@@ -399,16 +395,39 @@ def _has_other_name(run: Run, stored: Run) -> bool:
     return (run.name, run.name_parts) != (stored.name, stored.name_parts)
 
 
+def _keep_stored_run(import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun) -> None:
+    """Note the counts and the name of a run that is not read again."""
+    row = import_plan.summary_rows[job.run_number]
+    row["items"] = stored_run.n_items
+    row["issues"] = stored_run.n_issues
+    row["dataset"] = stored_run.info.dataset
+
+    run = job.plan.run
+    # An importer can find parts of the name while it reads the items. A run that is not read
+    # again lacks them, so those of the store stay.
+    run.name_parts = run.name_parts or stored_run.info.name_parts
+    if _has_other_name(run, stored_run.info):
+        import_plan.renamed[job.run_number] = run
+
+
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     """Return the row of a run for the summary of the import, as if the run were unchanged."""
-    identity = {
-        name: getattr(run, name)
-        for name in ("benchmark", "generation", "language", "model", "path")
+    return {
+        "run": run_number,
+        "run_name": run.model,  # `_name_runs` replaces the name
+        "benchmark": run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        "model": run.model,
+        "path": run.path,
+        "items": 0,
+        "status": "unchanged",
+        "seconds": 0.0,
+        "dataset": run.dataset,
+        "missing_dataset": None,
+        "missing_scores": None,
+        "issues": 0,
     }
-    counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
-    missing = {"missing_dataset": None, "missing_scores": None}
-    names = {"run": run_number, "run_name": run.model}  # `_name_runs` replaces the name
-    return {**names, **identity, **counts, "dataset": run.dataset, **missing, "issues": 0}
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -429,10 +448,12 @@ def import_runs(
     are kept.
 
     Args:
-        read_items: reads the items of a plan. It must be a top-level function, so that worker
-        processes can call it. issues: import issues from the search for runs. n_workers: number of
-        processes; None to choose by the size of the files. dataset_options: the dataset folders. By
-        default, a run whose dataset is missing keeps its last import.
+        read_items: Reads the items of a plan. It must be a top-level function, so that worker
+            processes can call it.
+        issues: Import issues from the search for runs.
+        n_workers: Number of processes; None to choose by the size of the files.
+        dataset_options: The dataset folders. By default, a run whose dataset is missing keeps its
+            last import.
 
     Raises WorkspaceError if the workspace is not writable and there is something to import.
     """
@@ -455,16 +476,22 @@ def import_runs(
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:
                 return unchanged
-        # DuckDB's message begins with the path of the database and ends with the reason from the
-        # operating system.
-        reason = (
-            error
-            if isinstance(error, OSError)
-            else OSError(str(error).partition("\n")[0].rpartition(": ")[2])
-        )
-        raise make_write_error(workspace.root, reason) from error
+        raise make_write_error(workspace.root, _to_os_error(error)) from error
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def _to_os_error(error: OSError | duckdb.IOException) -> OSError:
+    """Return the error of the operating system.
+
+    The first line of DuckDB's message begins with the path of the database and ends with the reason
+    from the operating system.
+    """
+    if isinstance(error, OSError):
+        return error
+    first_line, _, _ = str(error).partition("\n")
+    _, _, reason = first_line.rpartition(": ")
+    return OSError(reason)
 
 
 @dataclass(slots=True)
@@ -489,12 +516,18 @@ class _Import:
     """
 
     def __post_init__(self) -> None:
-        index = read_store_index(self.workspace)
-        planned = {build_run_key(self.workspace, plan.run) for plan in self.plans}
-        is_writable = os.access(self.workspace.root, os.W_OK)
-        if not index.is_verified and is_writable and planned.issuperset(index.runs):
-            index = StoreIndex(rebuild_reason=f"{self.workspace.store} was written by another user")
-        self._index = index
+        """Read which runs the store contains. The index is empty if the store is to be rebuilt.
+
+        That is so if another user wrote the store, and this import can read all of its runs again.
+        """
+        self._index = read_store_index(self.workspace)
+        planned_keys = {build_run_key(self.workspace, plan.run) for plan in self.plans}
+        can_be_rebuilt = os.access(self.workspace.root, os.W_OK) and planned_keys.issuperset(
+            self._index.runs
+        )
+        if not self._index.is_verified and can_be_rebuilt:
+            reason = f"{self.workspace.store} was written by another user"
+            self._index = StoreIndex(rebuild_reason=reason)
 
     def run(self) -> ImportSummary:
         """Import the runs that have changed, and return what was done. Without changes, the store

@@ -39,13 +39,13 @@ class ScoreFolders:
     def add_folders(self, results_folder: Path, folders: Sequence[Path]) -> None:
         """Remember score folders for the results, in addition to earlier ones that still exist."""
         key = self._workspace.to_stored_path(results_folder)
-        earlier = [
-            each
-            for each in self._folders.get(key, ())
-            if each.find_current_path(self._workspace).is_dir()
-        ]
-        named = [RememberedFolder.from_path(path, self._workspace) for path in folders]
-        self._folders[key] = tuple(dict.fromkeys(earlier + named))
+        remembered = []
+        for folder in self._folders.get(key, ()):
+            if folder.find_current_path(self._workspace).is_dir():
+                remembered.append(folder)
+        for path in folders:
+            remembered.append(RememberedFolder.from_path(path, self._workspace))
+        self._folders[key] = tuple(dict.fromkeys(remembered))
 
     def forget_folders(self, results_folder: Path) -> None:
         self._folders.pop(self._workspace.to_stored_path(results_folder), None)

@@ -87,11 +87,13 @@ def add_content_hash(source: SourceFile, path: Path, known_hash: str | None = No
     empty if the file has changed since `source` was created.
     """
     if source.size < 0:
+        # It cannot be read as a file.
         return source
     content_hash = hash_file(path) if known_hash is None else known_hash
-    return replace(
-        source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else ""
-    )
+    current = _stat_source(path, source.path, source.kind)
+    if current != source:
+        content_hash = ""
+    return replace(source, hash=content_hash)
 
 
 def is_content_unchanged(
@@ -304,12 +306,12 @@ def _find_lost_dataset_files(
     paths_before = {source.path for source in stored_run.sources if source.kind == "data"}
     paths_now = {workspace.to_stored_path(path): path for path in plan.data}
 
-    # Each new file replaces one file of the same name.
-    n_replacements: Counter[str] = Counter()
+    # If the user named folders, only new files in these folders are replacements.
+    n_new_files: Counter[str] = Counter()
     for stored_path, path in paths_now.items():
         is_new = stored_path not in paths_before
         if is_new and (not remembered_folders or _find_containing_folder(path, remembered_folders)):
-            n_replacements[path.name] += 1
+            n_new_files[path.name] += 1
 
     result_folders = _list_result_folders(workspace, stored_run)
     lost = []
@@ -323,11 +325,13 @@ def _find_lost_dataset_files(
         else:
             # A dataset in the folder of a result may have been deleted together with the result.
             is_needed = path.parent not in result_folders or path.parent.is_dir()
-
         if not is_needed:
             continue
-        n_replacements[path.name] -= 1
-        if n_replacements[path.name] < 0:
+
+        # Each new file replaces one file of the same name.
+        if n_new_files[path.name] > 0:
+            n_new_files[path.name] -= 1
+        else:
             lost.append(path)
     return lost
 

@@ -79,12 +79,13 @@ class SharedRowWriter:
         """Write the function docs that no staging file contains yet, and return the hashes of all
         docs as a JSON list.
 
-        Many items share one list of docs, so the hashes of lists are cached by the list's id.
+        Many items share one list of docs, so the hashes of a list are cached by its id. The cache
+        also has a function that returns the list, because another list can get the id of a list
+        that no longer exists.
         """
         cache = self._cache.hash_lists
         if id(functions) in cache:
             get_cached_functions, hashes = cache[id(functions)]
-            # Another list can have the id of a list that no longer exists.
             if get_cached_functions() is functions:
                 return hashes
 
@@ -92,9 +93,8 @@ class SharedRowWriter:
             cache.clear()
         # A shared list is not kept alive. Other lists must be, so that their ids stay theirs.
         reference = ref(functions) if type(functions) is SharedList else lambda: functions
-        hashes = _copy_bytes(
-            orjson.dumps([self._write_and_hash_function(function) for function in functions])
-        )
+        hash_list = [self._write_and_hash_function(function) for function in functions]
+        hashes = _copy_bytes(orjson.dumps(hash_list))
         cache[id(functions)] = (reference, hashes)
         return hashes
 
@@ -234,11 +234,15 @@ def _dataclasses_to_dicts(value: Any) -> Any:
     Other values stay unchanged.
     """
     if isinstance(value, list):
-        return [_dataclasses_to_dicts(each) for each in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        plain = {f.name: getattr(value, f.name) for f in fields(value)}
-        return plain | {"diff": _dataclasses_to_dicts(plain["diff"])} if "diff" in plain else plain
-    return value
+        return [_dataclasses_to_dicts(element) for element in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+
+    plain = {field.name: getattr(value, field.name) for field in fields(value)}
+    # The differences of a pair are dataclasses too.
+    if "diff" in plain:
+        plain["diff"] = _dataclasses_to_dicts(plain["diff"])
+    return plain
 
 
 WRITE_BUFFER_BYTES = 1 << 18
@@ -409,17 +413,24 @@ def redact_json(value: dict[str, Any]) -> Any:
 
 
 def _redact_issue(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
-    """Return the fields of an issue, without keys that a file contains by mistake."""
-    what = redact_api_keys_in_text(issue.what)
-    raw = issue.raw and redact_api_keys_in_text(issue.raw)
-    item = issue.item or item_id
+    """Return the fields of an issue, without API keys that a file contains by mistake.
+
+    `item_id` is the item of an issue that names none.
+    """
     return {
         **asdict(issue),
-        "what": what,
-        "raw": raw,
-        "item": item and redact_api_keys_in_text(item),
+        "what": redact_api_keys_in_text(issue.what),
+        "raw": _redact_if_any(issue.raw),
+        "item": _redact_if_any(issue.item or item_id),
         "seq": seq,
     }
+
+
+def _redact_if_any(text: str | None) -> str | None:
+    """Remove API keys from a text. Return a missing or empty text as it is."""
+    if not text:
+        return text
+    return redact_api_keys_in_text(text)
 
 
 def serialize_issues(

@@ -423,7 +423,11 @@ class _ReadTask:
 
 
 class _SplitRun:
-    """A run that is read in parts. Collects their outcomes until the run is read."""
+    """A run that is read in parts. Collects their outcomes until the run is read.
+
+    After all parts, a last job reads the end of the run: what the importer can only tell from the
+    summaries of all parts.
+    """
 
     def __init__(self, job: ReadJob, parts: Sequence[RunPart]) -> None:
         self._job = job
@@ -432,6 +436,7 @@ class _SplitRun:
         """Outcome of each part that is read, by its index."""
 
     def list_tasks(self) -> Iterator[_ReadTask]:
+        """Yield a task for each part, with its share of the bytes and of the source files."""
         n_part_bytes = sum(part.n_bytes for part in self._parts)
         for part in self._parts:
             share = part.n_bytes / max(n_part_bytes, 1)

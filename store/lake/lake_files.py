@@ -363,14 +363,16 @@ def parse_lake_run(content: bytes) -> LakeRun:
     run = LakeRun(
         dict(value["row"]), sources=list(value["sources"]), files=_parse_parquet_files(value)
     )
-    valid = _has_field_types(run.row, _RUN_TYPES) and "items.parquet" in run.files
-    valid &= all(_has_field_types(source, _SOURCE_TYPES) for source in run.sources)
-    if (
-        not valid
-        or not 0 < run.number < 1 << RUN_BITS
-        or not all(isinstance(tag, str) for tag in run.row["tags"])
-    ):
+    if "items.parquet" not in run.files:
+        raise ValueError("the run has no file with items")
+    if not _has_field_types(run.row, _RUN_TYPES):
         raise ValueError("the run has missing or invalid fields")
+    if not all(_has_field_types(source, _SOURCE_TYPES) for source in run.sources):
+        raise ValueError("a source file of the run has missing or invalid fields")
+    if not 0 < run.number < 1 << RUN_BITS:
+        raise ValueError("the number of the run is out of range")
+    if not all(isinstance(tag, str) for tag in run.row["tags"]):
+        raise ValueError("a tag of the run is not text")
     return run
 
 
@@ -378,14 +380,14 @@ def _parse_parquet_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
     """Return file name -> size and hash of the Parquet files that a JSON file of the lake lists.
     Raises ValueError for an unknown format.
     """
-    files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
-    valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
-    if (
-        value["format"] != FORMAT
-        or not valid
-        or not files.keys() <= {f"{table}.parquet" for table in TABLES}
-    ):
-        raise ValueError("the file has an unknown format version or invalid Parquet files")
+    if value["format"] != FORMAT:
+        raise ValueError("the file has an unknown format version")
+    known_names = {f"{table}.parquet" for table in TABLES}
+    files = {}
+    for name, (size, hash_) in value["files"].items():
+        if name not in known_names or type(size) is not int or type(hash_) is not str:
+            raise ValueError("the file lists an invalid Parquet file")
+        files[name] = (size, hash_)
     return files
 
 

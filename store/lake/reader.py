@@ -225,9 +225,10 @@ class LakeConnection:
         return True
 
     def _reload_or_omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
-        """Handle a run or an index whose files do not have the expected content (`problem`): if an
-        import has written it again since the lake was opened, use its current files, else remove
-        it.
+        """Use the current files of a run or an index if an import has written them again since the
+        lake was opened. Otherwise, leave the run or the index out.
+
+        `problem` says which file does not have the expected content.
         """
         current = read_part_again(self._files, part)
         if current is None or current.to_json() == part.to_json():
@@ -313,16 +314,17 @@ class LakeConnection:
         Raises _UnexpectedContentError if a file has other columns or rows than it should have.
         """
         assigned = _assign_runs_to_indexes(self._contents)
-        # All runs of these indexes are read from them, so they can be read without a condition.
-        whole = [index for index, runs in assigned if len(runs) == len(index.runs)]
         self._has_computed_columns = bool(assigned) and all(
             index.computed == lake_files.COMPUTED_COLUMNS_VERSION for index, _ in assigned
         )
+        # An index can be read without a condition if all of its runs are read from it.
+        whole_indexes = [index for index, runs in assigned if len(runs) == len(index.runs)]
 
         views = {"item_rows": self._build_complete_items_queries()}
         for table in _TABLES:
-            views[_SMALL_VIEWS[table]] = self._build_small_table_queries(table, assigned, whole)
-        self._raise_for_damaged_indexes(whole)
+            queries_of_table = self._build_small_table_queries(table, assigned, whole_indexes)
+            views[_SMALL_VIEWS[table]] = queries_of_table
+        self._raise_for_damaged_indexes(whole_indexes)
         for view, queries in views.items():
             self._create_view(view, queries)
         self._create_item_list()
@@ -354,9 +356,10 @@ class LakeConnection:
         computed: Mapping[str, tuple[str, str]] = {}
         if table == "items":
             columns = _omit_large_columns(columns)
-            computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
-        # Indexes contain the values of computed columns. From the files of runs, they are computed.
-        index_columns = columns | {name: kind for name, (kind, _) in computed.items()}
+            if self._has_computed_columns:
+                computed = COMPUTED_COLUMNS
+        # Computed columns are stored in indexes, and computed from the other columns of runs.
+        index_columns = columns | {name: sql_type for name, (sql_type, _) in computed.items()}
 
         runs_without_index = self._list_runs_without_index(assigned)
         queries = self._build_table_queries(table, "rest", runs_without_index, columns, computed)
@@ -440,8 +443,8 @@ class LakeConnection:
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
 
         expected = column_types
-        # Their SQL uses the large columns.
         if computed_columns:
+            # The SQL of computed columns uses all columns, also the large ones.
             expected = self._fetch_column_types(_TABLES[table])
         # Only the first file is checked here, because DuckDB compares the others with it.
         if _describe_wrong_column(self._fetch_column_types(source), expected):

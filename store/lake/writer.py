@@ -191,11 +191,10 @@ class LakeWriter:
             row_group_size: Number of rows that are compressed together.
             files: Gets the size and the hash of the file.
         """
-        is_run = "=" in folder
-        scratch_name = "index"
-        if is_run:
-            _, _, scratch_name = folder.rpartition("=")
-        path = self._scratch / f"{scratch_name}.{table}"
+        _, run_separator, run_number = folder.rpartition("run=")
+        is_run = run_separator != ""
+        scratch_name = f"{run_number}.{table}" if is_run else f"index.{table}"
+        path = self._scratch / scratch_name
         source = query
         if table == "items" and is_run:
             # Copying the rows first makes the bytes of the file independent of the other runs in
@@ -207,28 +206,39 @@ class LakeWriter:
         ((n_rows,),) = copied.fetchall()
 
         name = f"{table}.parquet"
-        if not n_rows and table != "items":
+        is_needed = n_rows > 0 or table == "items"
+        if is_needed:
+            self._files.copy_file(f"{folder}/{name}", path)
+            files[name] = (path.stat().st_size, hash_file(path))
+        else:
             self._files.remove_file(f"{folder}/{name}")
-            return
-        self._files.copy_file(f"{folder}/{name}", path)
-        files[name] = (path.stat().st_size, hash_file(path))
 
     def write_issues(self, issues: Iterable[dict[str, Any]], file_name: str) -> None:
         """Write import issues that belong to no run of the lake.
 
         They replace the file with the same name.
         """
-        rows = [
-            {"run": None, "item": None, "id": issue["item"], "file": issue["file"] or ""}
-            | {field: issue[field] for field in ("line", "what", "raw", "severity")}
-            for issue in issues
-        ]
-        if rows:
-            self._files.write_file(
-                f"_issues/{file_name}.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+        rows = []
+        for issue in issues:
+            rows.append(
+                {
+                    "run": None,
+                    "item": None,
+                    "id": issue["item"],
+                    "file": issue["file"] or "",
+                    "line": issue["line"],
+                    "what": issue["what"],
+                    "raw": issue["raw"],
+                    "severity": issue["severity"],
+                }
             )
+
+        lake_path = f"_issues/{file_name}.json"
+        if rows:
+            content = orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+            self._files.write_file(lake_path, content)
         else:
-            self._files.remove_file(f"_issues/{file_name}.json")
+            self._files.remove_file(lake_path)
 
     def write_index_of_added_runs(self) -> None:
         """Write an index: files that combine the rows of all added runs, so that a reader opens few
@@ -267,7 +277,10 @@ def _find_run_folders(files: LakeFiles) -> dict[int, str]:
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
-    """Return the query that selects the rows of a run from each table, with its number in the lake."""
+    """Return the query that selects the rows of a run from each table, with its number in the lake.
+
+    The number of an item is that of its run times `ITEM_NUMBERS_PER_RUN`, plus its position.
+    """
     item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN} + "
     return {
         "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item,"
@@ -306,7 +319,9 @@ class LakePart:
 
     def build_index_name(self, paths: Sequence[Path]) -> str:
         """Return the name of the index that this part of an import of these paths writes."""
-        return f"{lake_files.hash_text(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
+        joined_paths = "\0".join(sorted(str(path) for path in paths))
+        import_hash = lake_files.hash_text(joined_paths, 6)
+        return f"{import_hash}-{self.number}-of-{self.count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +356,9 @@ def import_part(
     import_name, _, _ = index_name.partition("-")
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
-        # No run is below this folder. So its path in the key is absolute, and equal for all parts.
-        workspace_of_keys = find_workspace(scratch, scratch)
+        # The key of a run has its path relative to the workspace, or an absolute path for a run
+        # outside. All runs are outside of this workspace, so all parts compute the same keys.
+        workspace_of_keys = find_workspace(scratch, override=scratch)
         own_plans, issues_of_plans = _select_plans_of_part(plans, part, workspace_of_keys)
         search_issues = [asdict(issue) for issue in [*issues, *issues_of_plans]]
 
@@ -350,7 +366,7 @@ def import_part(
         with LakeWriter(lake.files, index_name, scratch / "parquet") as writer:
             for number, batch in enumerate(_split_into_batches(own_plans)):
                 folder = scratch / f"batch-{number}"
-                workspace = find_workspace(folder, folder)
+                workspace = find_workspace(folder, override=folder)
                 _import_batch(lake, batch, workspace, writer, summary)
                 workspace.files.remove(workspace.store)
             writer.write_issues(search_issues, import_name)

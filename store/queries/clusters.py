@@ -272,20 +272,30 @@ def _fetch_cluster_rows(
 
     columns_by_grouping = [_list_shared_columns(grouping) for grouping in groupings]
     if groupings == [BY_VALUE]:
-        columns_by_grouping = [_VALUE_COLUMNS | columns_by_grouping[0]]
+        columns_by_grouping = [_VALUE_COLUMNS | _list_shared_columns(BY_VALUE)]
         failing += f" AND {_VALUE_PAIR_HASH} IN ({_build_frequent_pairs_query(failing)})"
         # The condition of the view now occurs twice in the query.
-        params = params * 2
+        params = [*params, *params]
 
-    columns: dict[str, str] = {}
-    for columns_of_grouping in reversed(columns_by_grouping):
-        columns |= columns_of_grouping
+    columns = _merge_columns(columns_by_grouping)
     query = _build_cluster_query(failing, columns, columns_by_grouping)
     rows = connection.execute(query, params).fetchall()
-    return [
-        _select_rows_of_grouping(rows, list(columns), columns_of_grouping)
-        for columns_of_grouping in columns_by_grouping
-    ]
+    rows_by_grouping: list[Sequence[_ClusterRow]] = []
+    for columns_of_grouping in columns_by_grouping:
+        rows_by_grouping.append(_select_rows_of_grouping(rows, list(columns), columns_of_grouping))
+    return rows_by_grouping
+
+
+def _merge_columns(columns_by_grouping: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Return the columns of all groupings, each once.
+
+    Clusters of the same size are sorted by these columns. With the last grouping first, those of a
+    second grouping are sorted by its own first column.
+    """
+    merged: dict[str, str] = {}
+    for columns in reversed(columns_by_grouping):
+        merged |= columns
+    return merged
 
 
 def _list_shared_columns(grouping: int) -> dict[str, str]:
@@ -377,6 +387,16 @@ def _make_term_builder(grouping: int, rows: Sequence[_ClusterRow]) -> ExactTermB
     )
 
 
+def _format_exact_value(value: str | None) -> str:
+    """Format a value for a filter that matches only this value.
+
+    A shorter form could match others, because not all values of the view are known.
+    """
+    if value is None:
+        return "none"
+    return quote_or_hash(value)
+
+
 def _build_filter_term(
     term_grouping: int,
     cluster_grouping: int,
@@ -392,13 +412,10 @@ def _build_filter_term(
         row: The cluster's row.
         builders: Grouping -> builder of its terms.
     """
-    if term_grouping == BY_VALUE == cluster_grouping:
-        # These terms match exact values, because not all values of the view are known.
-        values = [(side, row.names[side]) for side in ("golden", "predicted")]
-        return " ".join(
-            f"{side}_value:{'none' if value is None else quote_or_hash(value)}"
-            for side, value in values
-        )
+    if term_grouping == BY_VALUE and cluster_grouping == BY_VALUE:
+        golden = _format_exact_value(row.names["golden"])
+        predicted = _format_exact_value(row.names["predicted"])
+        return f"golden_value:{golden} predicted_value:{predicted}"
     if term_grouping not in _SHARED_GROUPINGS[cluster_grouping]:
         return ""
     return builders[term_grouping].build_term(row.names[_COLUMNS[term_grouping][0]])

@@ -449,7 +449,11 @@ def _pick_example_item(suspect: Suspect) -> int:
     """Return an item of the question, preferably one with the alternative answer, else one that
     fails.
     """
-    alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
+    alternative_runs: set[int] = set()
+    if suspect.alternative is not None:
+        alternative_runs.update(suspect.alternative.runs)
+
+    # The smallest candidate is preferred, and false is smaller than true.
     candidates = []
     for answer in suspect.question.answers:
         for run, item in zip(answer.runs, answer.items, strict=True):

@@ -177,11 +177,16 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
     if not item_numbers:
         return {}
     rows = _fetch_item_rows(connection, item_numbers)
-    docs = fetch_function_docs(connection, {name for row in rows for name in row.functions or ()})
-    questions = _fetch_shared_questions(
-        connection, {row.question_hash for row in rows if row.question_hash is not None}
-    )
+    docs_hashes: set[str] = set()
+    question_hashes: set[int] = set()
+    for row in rows:
+        docs_hashes.update(row.functions or ())
+        if row.question_hash is not None:
+            question_hashes.add(row.question_hash)
+    docs = fetch_function_docs(connection, docs_hashes)
+    questions = _fetch_shared_questions(connection, question_hashes)
     issues = _fetch_item_issues(connection, [row.number for row in rows if row.n_issues])
+
     items = {}
     for row in rows:
         if not row.is_valid:
@@ -375,10 +380,15 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
     """Return the text of the score entry of an item, without credentials; None if it has none."""
+    # A hidden duplicate of a queue has the number of its item with a mark.
     item = strip_duplicate_mark(item_number)
+    # In a lake, the number of the run limits the files that are searched.
     where = "item = ?" + and_runs_of_items_sql(connection, [item])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item]).fetchone()
-    extra = Extra.from_json(parse_json(row[0]) if row else None)
+    if row is None:
+        return None
+
+    extra = Extra.from_json(parse_json(row[0]))
     location = extra.score_record
     if location is None or not location.file or not location.length:
         return None
@@ -495,11 +505,16 @@ def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[s
     wanted = sorted(hashes)
     if not wanted:
         return {}
+
     # With a list of values, DuckDB skips most of a Parquet file. For many values, a join is faster.
-    few = len(wanted) <= MAX_LISTED_HASHES
-    where = ", ".join("?" * len(wanted)) if few else "SELECT unnest(?::VARCHAR[])"
-    query = f"SELECT hash, document FROM functions WHERE hash IN ({where})"
-    rows = connection.execute(query, wanted if few else [wanted]).fetchall()
+    if len(wanted) <= MAX_LISTED_HASHES:
+        placeholders = ", ".join("?" * len(wanted))
+        params: list[Any] = wanted
+    else:
+        placeholders = "SELECT unnest(?::VARCHAR[])"
+        params = [wanted]
+    query = f"SELECT hash, document FROM functions WHERE hash IN ({placeholders})"
+    rows = connection.execute(query, params).fetchall()
     return {name: orjson.loads(text) for name, text in rows}
 
 
@@ -623,7 +638,8 @@ def _remove_automatic_verdicts(item: Item) -> None:
     item.issues = []
     item.flags = []
     item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
-    # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    # Only these fields of `extra` reveal no verdict. The numbers of messages depend on
+    # `user_calls`.
     item.extra = Extra(
         accepted_answers=item.extra.accepted_answers,
         final_answer=item.extra.final_answer,

@@ -263,18 +263,24 @@ WHERE i.run IN (SELECT unnest(?::INTEGER[]))
 
 
 def fetch_ranking_marks(connection: Connection, runs: Sequence[int]) -> dict[int, RankingMarks]:
-    """Return the marks of the items that have one, by item number."""
+    """Return which items are incidents or have a corrected golden answer, by item number. Other
+    items are left out.
+    """
     marks = {}
     rows = connection.execute(_RANKING_MARKS, [list(runs)]).fetchall()
     for item, is_incident, accepted_verdict, recomputed, without_errata_json in rows:
-        without_errata = parse_json(without_errata_json)
         golden_verdict = accepted_verdict
-        if golden_verdict is None and without_errata:
-            golden_verdict = recomputed
+        verdict_before = None
+        # This verdict exists only if errata corrected the golden answer at the import.
+        without_errata = parse_json(without_errata_json)
+        if without_errata:
+            verdict_before = without_errata["valid"]
+            if golden_verdict is None:
+                golden_verdict = recomputed
         marks[item] = RankingMarks(
             is_incident=bool(is_incident),
             golden_verdict=golden_verdict,
-            verdict_before=without_errata["valid"] if without_errata else None,
+            verdict_before=verdict_before,
         )
     return marks
 
@@ -576,17 +582,8 @@ class _CountedVerdicts:
 def _to_scored_item(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> ScoredItem:
-    """Build the item with the verdicts of a source. Human verdicts count only for `corrected`, and
-    verdicts with golden answers that annotators accepted also for `errata`.
-    """
-    if source == "corrected":
-        verdicts = _correct_verdicts(row, human_verdicts)
-    else:
-        verdicts = _select_automatic_verdicts(row, source)
-        golden_verdict = _find_golden_verdict(human_verdicts)
-        if source == "errata" and golden_verdict is not None:
-            verdicts = replace(verdicts, item_verdict=golden_verdict)
-
+    """Build the item with the verdicts of a source, as the metrics of a benchmark read them."""
+    verdicts = _select_verdicts(row, source, human_verdicts)
     values = {}
     part_verdicts = []
     for (target, criterion), value in verdicts.others.items():
@@ -619,6 +616,24 @@ def _to_scored_item(
         n_items=row.n_items,
         is_incident=row.is_incident,
     )
+
+
+def _select_verdicts(
+    row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
+) -> _CountedVerdicts:
+    """Return the verdicts that count for a source.
+
+    Human verdicts count only for `corrected`. A verdict by a golden answer that annotators accepted
+    also counts for `errata`.
+    """
+    if source == "corrected":
+        return _correct_verdicts(row, human_verdicts)
+    verdicts = _select_automatic_verdicts(row, source)
+    if source == "errata":
+        golden_verdict = _find_golden_verdict(human_verdicts)
+        if golden_verdict is not None:
+            return replace(verdicts, item_verdict=golden_verdict)
+    return verdicts
 
 
 def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _CountedVerdicts:

@@ -181,7 +181,8 @@ class ViewOrders:
         """
         order = self.get_order(view, min_rows=0)
         if order.has_rows(None):
-            # A hidden duplicate counts as its item.
+            # A hidden duplicate counts as its item. All bits of -1 are set, so this bit mask
+            # removes only the mark of a duplicate.
             item = f"o.item & {strip_duplicate_mark(-1)}"
             query = f"SELECT count(*) FROM {order.table} o JOIN human h ON h.item = {item}"
             rows = self._connection.execute(f"{query} WHERE h.you IS NOT NULL").fetchall()
@@ -648,7 +649,7 @@ def measure_columns(
     measures_all_items = order.count <= min(order.n_rows, MAX_MEASURED_ITEMS)
     if not measures_all_items:
         source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
-        # Later items can belong to any run.
+        # Later items can belong to any run. A Python list of numbers is also a list in SQL.
         expressions["runs"] = f"{list(runs or run_names)}"
         # They can also have other verdicts, so no column is known to be constant.
         if not blind:

@@ -139,9 +139,8 @@ class LineOrder:
         self._server_places: Mapping[str, Place] = {}
         # Hashes of missing lines on which a place depends.
         self._missing_lines: set[str] = set()
-        self._before_gap: dict[
-            str, str
-        ] = {}  # hash of a missing line -> line before the first gap that it leaves
+        # Hash of a missing line -> hash of the line before the first gap that it leaves in a file.
+        self._before_gap: dict[str, str] = {}
         # Sort key of the last line.
         self._last: _SortKey = ((), "", "")
 
@@ -172,19 +171,21 @@ class LineOrder:
             return []
 
         # This adds the places of the new lines to `self._places`, which the sort keys need.
-        places = _PlaceFinder(
-            self._places, self._server_places, new_lines, self._missing_lines, self._before_gap
+        finder = _PlaceFinder(
+            self._places,
+            server_places=self._server_places,
+            new=new_lines,
+            missing_lines=self._missing_lines,
+            before_gap=self._before_gap,
         )
-        places.find_all()
-        keys_and_hashes = sorted(
-            (self._make_sort_key(line.event), line.event.hash) for line in new_lines.values()
-        )
-        first_key, _ = keys_and_hashes[0]
-        last_key, _ = keys_and_hashes[-1]
-        if first_key < self._last:
+        finder.find_all()
+        events = [line.event for line in new_lines.values()]
+        events.sort(key=self._make_sort_key)
+        is_after_earlier_lines = self._make_sort_key(events[0]) >= self._last
+        if not is_after_earlier_lines:
             return None
-        self._last = last_key
-        return [new_lines[line_hash].event for _, line_hash in keys_and_hashes]
+        self._last = self._make_sort_key(events[-1])
+        return events
 
     def _make_sort_key(self, event: Event) -> _SortKey:
         return self._places[event.hash].stamps, event.event, event.hash
@@ -216,34 +217,38 @@ class _PlaceFinder:
             self._find_place(line)
 
     def _find_place(self, line: FileLine) -> None:
-        """Find the place of a line among all lines of the annotator: after its predecessor.
-
-        The predecessor may have no place yet, and neither may its own predecessor. The loop goes
-        back to the first line with a known place, and then forward again.
+        """Find the place of a line, which is after that of its predecessor. The new lines before it
+        that have no place yet get theirs first.
         """
-        # Each line waits for the place of the next one in the list, its predecessor.
-        waiting = [line]
-        waiting_hashes = {line.event.hash}
-        while waiting:
-            current = waiting[-1]
-            predecessor = self._find_predecessor(current)
+        for earlier in reversed(self._list_lines_without_place(line)):
+            self._set_place(earlier.event, self._find_predecessor(earlier))
+
+    def _list_lines_without_place(self, line: FileLine) -> list[FileLine]:
+        """Return a line, its predecessor, the predecessor of that one and so on, up to the first
+        line whose own predecessor has a place or is not needed.
+        """
+        chain = [line]
+        hashes = {line.event.hash}
+        while True:
+            predecessor = self._find_predecessor(chain[-1])
             if predecessor not in self._new or predecessor in self._places:
-                self._set_place(current.event, predecessor)
-                waiting.pop()
-            elif predecessor not in waiting_hashes:
-                waiting.append(self._new[predecessor])
-                waiting_hashes.add(predecessor)
-            else:
+                return chain
+            if predecessor in hashes:
                 # In a reordered file, the line before a gap can follow the line after it. Such a
                 # circle contains a line that only follows another one in the file, so start again
                 # with the hash chain alone.
                 self._follows_file = False
-                waiting = [line]
-                waiting_hashes = {line.event.hash}
+                chain = [line]
+                hashes = {line.event.hash}
+            else:
+                chain.append(self._new[predecessor])
+                hashes.add(predecessor)
 
     def _find_predecessor(self, line: FileLine) -> str:
-        """Return the hash of the line after whose place this line's place is; empty if the place
-        needs none.
+        """Return the hash of the line that this line follows in the order: the line to which it is
+        chained by its hash. If that line is missing, it is the line before it in the file.
+
+        Empty if the place of the line is already known, or if it follows no line.
         """
         event = line.event
         has_place = event.hash in self._places or self._find_known_place(event) is not None
@@ -252,11 +257,11 @@ class _PlaceFinder:
             return ""
         if event.previous in self._new or event.previous in self._places:
             return event.previous
-        # The line before is missing. The line above it in the file then takes its role.
+
         self._missing_lines.add(event.previous)
         if not line.line_before or not self._follows_file:
             return ""
-        # Branches after the same missing line follow the same line.
+        # Several lines can be chained to the same missing line. They all follow the same line.
         return self._before_gap.setdefault(event.previous, line.line_before)
 
     def _find_known_place(self, event: Event) -> Place | None:

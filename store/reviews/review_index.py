@@ -249,13 +249,12 @@ def _select_benchmark_part_verdicts(
     `SCORING_ORDER`.
     """
     parts: dict[str, bool] = {}
+    # The first criterion and source come last, so that their verdicts replace the others.
     for roll_up_criterion in reversed(ROLL_UP_CRITERIA):
         for scoring_source in reversed(SCORING_ORDER):
             for (target, criterion, source), text in verdicts.items():
-                if (criterion, source) == (roll_up_criterion, scoring_source) and text in (
-                    "true",
-                    "false",
-                ):
+                is_searched = criterion == roll_up_criterion and source == scoring_source
+                if is_searched and text in ("true", "false"):
                     parts[target] = text == "true"
     return parts
 
@@ -438,31 +437,32 @@ class EventIndex:
         review that it belongs to.
         """
         last = find_last_event(self._events.values(), annotator, self.retracted)
-        if last is None or last.bulk is None:
-            return [] if last is None else [last]
-        events = (
-            event
-            for event in self._events.values()
+        if last is None:
+            return []
+        if last.bulk is None:
+            return [last]
+
+        reviews = []
+        for event in self._events.values():
+            if event.annotator != annotator or event.act == "retract":
+                continue
             # A bulk review that belongs to another review has its id as name.
-            if event.annotator == annotator and last.bulk in (event.bulk, event.event)
-        )
-        return [
-            event
-            for event in events
-            if event.act != "retract" and (event.event, annotator) not in self.retracted
-        ]
+            is_of_bulk_review = last.bulk in (event.bulk, event.event)
+            is_retracted = (event.event, annotator) in self.retracted
+            if is_of_bulk_review and not is_retracted:
+                reviews.append(event)
+        return reviews
 
     def list_used_tags(self, annotator: str | None = None) -> list[str]:
         """Return the error tags in current reviews by the annotator (None: by all annotators),
         most frequent first.
         """
-        counts = Counter(
-            tag
-            for event in self._events.values()
-            if annotator in (None, event.annotator)
-            and (event.event, event.annotator) not in self.retracted
-            for tag in event.tags or ()
-        )
+        counts: Counter[str] = Counter()
+        for event in self._events.values():
+            is_selected = annotator is None or event.annotator == annotator
+            is_retracted = (event.event, event.annotator) in self.retracted
+            if is_selected and not is_retracted:
+                counts.update(event.tags or ())
         return sorted(counts, key=lambda tag: (-counts[tag], tag))
 
     def has_events_by(self, key: ItemKey, annotator: str) -> bool:

@@ -239,13 +239,10 @@ class ReviewTables:
         """
         for key in self.events.by_key:
             # Of several items with the same hashes, the first one stays, because it comes last here.
-            item_by_hashes = {
-                (prediction_hash, golden_hash): item
-                for item, prediction_hash, golden_hash in reversed(
-                    self.items.find_loaded_items(key)
-                )
-                if item in selected_items
-            }
+            item_by_hashes: dict[tuple[str, str], int] = {}
+            for item, prediction_hash, golden_hash in reversed(self.items.find_loaded_items(key)):
+                if item in selected_items:
+                    item_by_hashes[prediction_hash, golden_hash] = item
             for hashes, item in item_by_hashes.items():
                 yield ReviewedItem(
                     item,
@@ -360,14 +357,16 @@ class ReviewTables:
             yield None, False, line
             return
 
-        current = [
-            reference
-            for reference in references
-            if not is_stale(event, reference.prediction_hash, reference.golden_hash)
-        ]
-        is_stale_everywhere = not current
-        for reference in references if is_stale_everywhere else current:
-            yield reference.item, is_stale_everywhere, line
+        current_items = []
+        for reference in references:
+            if not is_stale(event, reference.prediction_hash, reference.golden_hash):
+                current_items.append(reference.item)
+        if current_items:
+            for item in current_items:
+                yield item, False, line
+        else:
+            for reference in references:
+                yield reference.item, True, line
 
     def _build_decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
         """Yield the rows of the table `human_labels` about the items with a key: one for each

@@ -73,9 +73,13 @@ def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
 
 
 def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Fleiss' kappa (Fleiss 1971).
+    """Return a function that computes Fleiss' kappa (Fleiss 1971).
 
-    All patterns must have the same number of labels.
+    The returned function gets the number of units with each pattern of labels. All patterns must
+    have the same number of labels.
+
+    Args:
+        label_counts: How many annotators chose each category, of shape (patterns, categories).
     """
     agreement = compute_pairwise_agreement(label_counts)
 
@@ -186,9 +190,14 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
 
 
 def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern
-    must have at least two labels. `distance`, of shape (categories, categories), contains the
-    squared distances.
+    """Return a function that computes Krippendorff's alpha (Krippendorff 2004, chapter 11).
+
+    The returned function gets the number of units with each pattern of labels. Every pattern must
+    have at least two labels.
+
+    Args:
+        label_counts: How many annotators chose each category, of shape (patterns, categories).
+        distance: The squared distances of the categories, of shape (categories, categories).
     """
     disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
 
@@ -203,9 +212,12 @@ def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> 
 
 
 def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for ordinal alpha.
+    """Return a function that computes Krippendorff's alpha for ordered categories.
 
-    The distance of categories is the squared difference of mean ranks.
+    The distance of two categories is the squared difference of their mean ranks.
+
+    Args:
+        label_counts: How many annotators chose each category, of shape (patterns, categories).
     """
     # Each pair of different categories occurs once.
     low, high = np.triu_indices(label_counts.shape[1], 1)

@@ -38,10 +38,14 @@ def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verd
     verdicts = [
         verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about
     ]
-    if about == (ITEM, CORRECT):
-        listed = {verdict.source for verdict in verdicts}
-        own = {source: getattr(item, source) for source in SCORING_ORDER if source not in listed}
-        verdicts += [Verdict(source, value) for source, value in own.items() if value is not None]
+    if about != (ITEM, CORRECT):
+        return verdicts
+
+    listed_sources = {verdict.source for verdict in verdicts}
+    for source in SCORING_ORDER:
+        value = getattr(item, source)
+        if source not in listed_sources and value is not None:
+            verdicts.append(Verdict(source, value))
     return verdicts
 
 
@@ -49,9 +53,13 @@ def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> li
     """List the automatic verdicts on a disagreement, then the judge verdicts on other criteria
     of its target.
     """
-    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
-    same = list_automatic_verdicts(item, disagreement)
-    return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
+    verdicts = list_automatic_verdicts(item, disagreement)
+    for verdict in item.verdicts:
+        is_by_judge = verdict.source == "judge"
+        is_on_target = verdict.target == disagreement.target
+        if is_by_judge and is_on_target and verdict.criterion != disagreement.criterion:
+            verdicts.append(verdict)
+    return verdicts
 
 
 def format_opinion(opinion: Opinion) -> str:
@@ -64,10 +72,16 @@ def format_source_verdict(verdict: Verdict, criterion: str) -> str:
     """Format an automatic verdict with the judge's name, the criterion if it is not `criterion`,
     and the rationale: `gpt-4o equivalent pass: same city`.
     """
-    judge = verdict.by if verdict.source == "judge" else ""
-    other = verdict.criterion if verdict.criterion != criterion else ""
-    value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
-    return ": ".join(filter(None, (value, verdict.error_type, verdict.rationale)))
+    words = []
+    if verdict.source == "judge":
+        words.append(verdict.by)
+    if verdict.criterion != criterion:
+        words.append(verdict.criterion)
+    words.append(format_verdict(verdict.value, verdict.criterion))
+    value = " ".join(word for word in words if word)
+
+    parts = [value, verdict.error_type, verdict.rationale]
+    return ": ".join(part for part in parts if part)
 
 
 def is_fault_disagreement(disagreement: Disagreement) -> bool:
@@ -284,11 +298,15 @@ def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
 
     Numbers are sorted.
     """
-    words = SCALES[criterion].words if criterion in SCALES else {}
-    labels = [*(value for value in words.values() if is_definite(value)), *values]
+    labels = []
+    if criterion in SCALES:
+        labels += [value for value in SCALES[criterion].words.values() if is_definite(value)]
+    labels += values
     if infer_measurement_level(labels) == "ordinal":
         labels.sort()
-    return list(dict.fromkeys(map(to_label_key, labels)))
+    keys = [to_label_key(label) for label in labels]
+    # Each key once, at its first place
+    return list(dict.fromkeys(keys))
 
 
 def _get_fault_of_pass(rating: Rating) -> str | None:

@@ -141,6 +141,7 @@ class AnswerModel:
         """
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
+        # The verdicts of this population say whether an answer is right, so "passes" means right.
         n_right_by_draw = posterior.passes[: posterior.n_pooled]
         pools = self._build_pools(len(n_right_by_draw), generator)
         wrong_answers_by_cell = []
@@ -226,11 +227,13 @@ class _AnswerPool:
 
         Returns numbers for `get_answer`, of the shape (draws, n).
         """
-        draws, width = self.cumulative_weights.shape
-        row = np.arange(draws)[:, np.newaxis]
-        targets = (generator.random((draws, n)) + row).ravel()
-        found = np.searchsorted((self.cumulative_weights + row).ravel(), targets, "right")
-        numbers: IntArray = np.clip(found.reshape(draws, n) - row * width, 0, width - 1)
+        n_draws, n_answers = self.cumulative_weights.shape
+        # One search is made for all draws: the weights of draw r are moved to the range r to r + 1.
+        offset = np.arange(n_draws)[:, np.newaxis]
+        moved_weights = (self.cumulative_weights + offset).ravel()
+        targets = (generator.random((n_draws, n)) + offset).ravel()
+        found = np.searchsorted(moved_weights, targets, "right").reshape(n_draws, n)
+        numbers: IntArray = np.clip(found - offset * n_answers, 0, n_answers - 1)
         return numbers
 
     def get_answer(self, draw: int, number: int) -> Any:
@@ -514,14 +517,13 @@ def draw_answer_metrics(
     seed: int,
 ) -> dict[MetricKey, FloatArray]:
     """Compute the metrics of each draw, with the right answers that the models draw."""
+    draws_by_model = [model.draw_right_answers(n_draws, seed) for model in models]
     values = []
-    for right_answers in zip(
-        *(model.draw_right_answers(n_draws, seed) for model in models), strict=True
-    ):
+    for answers_by_model in zip(*draws_by_model, strict=True):
         items = list(reviewed_items)
-        for model, answers in zip(models, right_answers, strict=True):
-            for at, answer in answers.items():
-                items[at] = replace_answer(items[at], model.criterion, answer)
+        for model, right_answers in zip(models, answers_by_model, strict=True):
+            for position, answer in right_answers.items():
+                items[position] = replace_answer(items[position], model.criterion, answer)
         values.append(collect_metric_values(compute_metrics(items)))
     return _stack_draws(values)
 

@@ -184,18 +184,23 @@ class ErrorGroup:
 def group_verdict_pairs(
     pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]
 ) -> Iterator[VerdictPairGroup]:
-    """For each scope, group verdict pairs by source, judge, criterion and the value of the scope,
-    such as the error type. Pairs without this value are omitted. Numbers become floats, so that 1
-    and 1.0 are the same label.
+    """Group verdict pairs by source, judge and criterion, once for each scope.
+
+    The scope `overall` makes no other difference. Any other scope is a field of the pairs, such as
+    the error type: it divides the groups by this field, and omits pairs without a value in it.
     """
+    # Numbers become floats, so that 1 and 1.0 are the same label.
     comparable = [_convert_numbers(pair) for pair in pairs]
     for scope in scopes:
         groups: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
         for pair in comparable:
-            name = None if scope == "overall" else getattr(pair, scope)
-            if scope == "overall" or name is not None:
-                key = (pair.source, pair.judge, pair.criterion, name)
-                groups.setdefault(key, []).append(pair)
+            name = None
+            if scope != "overall":
+                name = getattr(pair, scope)
+                if name is None:
+                    continue
+            key = (pair.source, pair.judge, pair.criterion, name)
+            groups.setdefault(key, []).append(pair)
 
         for key in sorted(groups, key=_to_sortable_names):
             source, judge, criterion, name = key
@@ -369,26 +374,27 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
 
 
 def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeasure:
-    """Compute the share of equal scores or labels, with Wilson's interval for the effective
-    number of pairs (Kish).
+    """Compute the share of equal scores or labels, in which pairs count by their weight.
+
+    The interval is Wilson's for the effective number of pairs: the number of pairs with equal
+    weights that would say as much (Kish).
     """
     total = sum(pair.weight for pair in pairs)
     share = sum(pair.weight for pair in pairs if pair.is_correct) / total
     effective_n = total**2 / sum(pair.weight**2 for pair in pairs)
-    low, high = compute_wilson_interval(round(share * effective_n), round(effective_n)) or (
-        None,
-        None,
-    )
+    interval = compute_wilson_interval(round(share * effective_n), round(effective_n))
+    low, high = (None, None) if interval is None else interval
     return CalibrationMeasure(
         "agreement", value=share, low=low, high=high, interval="wilson", n=len(pairs)
     )
 
 
 def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
-    low, high = compute_wilson_interval(count, n) or (None, None)
-    return CalibrationMeasure(
-        name, value=count / n if n else None, low=low, high=high, interval="wilson", n=n
-    )
+    """Compute the share `count / n`. It has no value if `n` is 0."""
+    value = count / n if n else None
+    interval = compute_wilson_interval(count, n)
+    low, high = (None, None) if interval is None else interval
+    return CalibrationMeasure(name, value=value, low=low, high=high, interval="wilson", n=n)
 
 
 def _compute_f1(pattern_counts: FloatArray) -> FloatArray:

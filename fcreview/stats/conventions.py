@@ -422,7 +422,7 @@ def _build_row(
     # convention. The row of that convention has none, so it lists the items of its notes.
     is_own = convention.name == table.own
     if is_own and notes:
-        incomplete = _find_incomplete_tasks(table, tasks, figure.no_value_reason)
+        incomplete = _find_incomplete_tasks(table, tasks, figure)
         items = [trial.item for trial in table.trials if trial.task in incomplete]
     else:
         items = list(_find_differently_counted_items(table, convention, figure.name))
@@ -456,12 +456,14 @@ def _list_notes(table: TrialTable, tasks: Tasks, figure: _Figure) -> list[str]:
     return notes
 
 
-def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Find the tasks without counted trials and, if there is a `note`, the tasks with the fewest
-    trials.
+def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, figure: _Figure) -> set[str]:
+    """Find the tasks that the notes of a figure are about.
+
+    They have no counted trial. If the figure has no value, because some task has too few trials,
+    those with the fewest trials are added.
     """
     incomplete = {trial.task for trial in table.trials if trial.task not in tasks}
-    if note:
+    if figure.no_value_reason:
         fewest = min((len(passes) for passes in tasks.values()), default=0)
         incomplete |= {task for task, passes in tasks.items() if len(passes) == fewest}
     return incomplete
@@ -539,22 +541,33 @@ def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None
 
 
 def _compute_pass_hat_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
-    if not tasks:
-        return None
-    return sum(
-        comb(sum(passes), k) / comb(n_trials or len(passes), k) for passes in tasks.values()
-    ) / len(tasks)
-
-
-def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
-    """Return the mean probability that at least one of k trials passes.
+    """Return the mean probability that all of k random trials of a task pass.
 
     `n_trials` is as in `_TrialsPerTask`.
     """
     if not tasks:
         return None
-    sizes = ((n_trials or len(passes), sum(passes)) for passes in tasks.values())
-    return sum(1 - comb(size - passed, k) / comb(size, k) for size, passed in sizes) / len(tasks)
+    chances = []
+    for passes in tasks.values():
+        size = n_trials or len(passes)
+        chances.append(comb(sum(passes), k) / comb(size, k))
+    return sum(chances) / len(tasks)
+
+
+def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
+    """Return the mean probability that at least one of k random trials of a task passes.
+
+    `n_trials` is as in `_TrialsPerTask`.
+    """
+    if not tasks:
+        return None
+    chances = []
+    for passes in tasks.values():
+        size = n_trials or len(passes)
+        n_failed = size - sum(passes)
+        chance_of_no_pass = comb(n_failed, k) / comb(size, k)
+        chances.append(1 - chance_of_no_pass)
+    return sum(chances) / len(tasks)
 
 
 def _find_differently_counted_items(

@@ -98,29 +98,30 @@ def omit_incidents_from_input(
     """
     automatic = omit_incidents_keeping_positions(run.automatic_items)
     reviewed = omit_incidents_keeping_positions(run.reviewed_items)
-    positions = list(automatic)
+    kept_positions = list(automatic)
     statuses = []
-    for position in positions:
+    for position in kept_positions:
         status = run.statuses[position]
-        statuses.append(
-            replace(status, automatic=None, human=None) if status.is_incident else status
+        if status.is_incident:
+            status = replace(status, automatic=None, human=None)
+        statuses.append(status)
+    criterion_answers = []
+    for answers in run.criterion_answers:
+        kept_answers = CriterionAnswers(
+            answers.criterion,
+            human=[answers.human[position] for position in kept_positions],
+            is_reviewed=[answers.is_reviewed[position] for position in kept_positions],
+            has_sample_verdict=[
+                answers.has_sample_verdict[position] for position in kept_positions
+            ],
         )
-    answers = []
-    for each in run.criterion_answers:
-        answers.append(
-            CriterionAnswers(
-                each.criterion,
-                human=[each.human[position] for position in positions],
-                is_reviewed=[each.is_reviewed[position] for position in positions],
-                has_sample_verdict=[each.has_sample_verdict[position] for position in positions],
-            )
-        )
+        criterion_answers.append(kept_answers)
     return EstimationInput(
         automatic_items=list(automatic.values()),
         reviewed_items=list(reviewed.values()),
         statuses=statuses,
         compute_metrics=compute_metrics,
-        criterion_answers=answers,
+        criterion_answers=criterion_answers,
     )
 
 
@@ -273,11 +274,15 @@ class MetricDependencies:
             return "not asked" if self._is_sampled else "known only"
         categories = _select_categories(self._changed_by_answers[criterion], key)
         # Reviewers of a sample may have answered only the main question.
-        has_sample = bool(model.population.n_random)
-        method = _choose_method(categories, model.statuses, model.population, is_sampled=has_sample)
-        if method == "all known" or not (self._is_sampled or has_sample):
+        has_sampled_answers = bool(model.population.n_random)
+        method = _choose_method(
+            categories, model.statuses, model.population, is_sampled=has_sampled_answers
+        )
+        if method == "all known" or model.is_sampled:
             return method
-        return method if model.is_sampled else "not asked"
+        if not self._is_sampled and not has_sampled_answers:
+            return method
+        return "not asked"
 
     def _find_metrics_changed_by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         """Yield the metrics that differ if all items of a category pass, and if all fail."""
@@ -540,15 +545,19 @@ class MetricDraws:
         return values
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
-        """Compute the estimate of a metric: the mean of its draws, as far as the sample alone
-        supports them.
+        """Compute the estimate of a metric: the mean of its draws, minus what the verdicts outside
+        the sample added to them (see `PosteriorDraws.mean_excess`).
         """
         is_even = self.is_evenly_weighted(cell_weights)
         n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
         values = self.values[key][:n_draws]
-        without_excess = float(values.mean() - self.posterior.mean_excess @ cell_weights)
+        added = self.posterior.mean_excess @ cell_weights
+        estimated = float(values.mean() - added)
 
-        return min(max(without_excess, float(values.min())), float(values.max()))
+        # The estimate is not outside of what the draws found possible.
+        lowest = float(values.min())
+        highest = float(values.max())
+        return min(max(estimated, lowest), highest)
 
     def compute_interval(self, key: MetricKey, cell_weights: FloatArray) -> tuple[float, float]:
         is_even = self.is_evenly_weighted(cell_weights)
@@ -628,14 +637,14 @@ def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> Estimati
     """Return a copy of the run in which all undecided items of the sample have this human
     verdict.
     """
-    undecided = [each.is_undecided for each in run.statuses]
+    assumed_verdicts = []
+    for position, status in enumerate(run.statuses):
+        if status.is_undecided:
+            assumed_verdicts.append((position, verdict))
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-    items = calculator.build_items_with_verdicts(
-        (at, verdict) for at, flag in enumerate(undecided) if flag
-    )
-    return replace(
-        run, reviewed_items=items, statuses=_decide_undecided_statuses(run.statuses, verdict)
-    )
+    items = calculator.build_items_with_verdicts(assumed_verdicts)
+    statuses = _decide_undecided_statuses(run.statuses, verdict)
+    return replace(run, reviewed_items=items, statuses=statuses)
 
 
 def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
@@ -1124,25 +1133,30 @@ class _ItemEstimator:
 
         Return None if it is not a mean of item verdicts.
         """
-        top = _find_value_of_passing_run(draws, metric)
-        if top is None or self._label_errors is None:
+        value_if_all_pass = _find_value_of_passing_run(draws, metric)
+        if value_if_all_pass is None or self._label_errors is None:
             return None
-        observed = draws.select_draws(metric.key, model.weights) / top
-        corrected = top * correct_share(
-            observed, self._label_errors.draw_error_shares(len(observed), self._seed)
-        )
+        observed_shares = draws.select_draws(metric.key, model.weights) / value_if_all_pass
+        error_shares = self._label_errors.draw_error_shares(len(observed_shares), self._seed)
+        corrected = value_if_all_pass * correct_share(observed_shares, error_shares)
+
         is_even = draws.is_evenly_weighted(model.weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = map(float, np.percentile(corrected, percentiles))
+
+        def count_no_labels(_half_width: float) -> None:
+            """The number of needed labels is not computed for corrected estimates."""
+
         return ValueEstimate(
-            float(corrected.mean()), low=low, high=high, count_needed=lambda _: None
+            float(corrected.mean()), low=low, high=high, count_needed=count_no_labels
         )
 
 
 def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | None:
-    """Return the value of a metric if all items pass: 1 or 100. Return None if it is not a mean of
-    item verdicts, which is 0 if all items fail, and in which an item's effect does not depend on
-    the other items.
+    """Return the value of a metric if all items pass, 1 or 100, if it is a mean of item verdicts.
+    Return None for any other metric.
+
+    Such a mean is 0 if all items fail.
     """
     if metric.unit not in PERCENTAGE_POINT:
         return None

@@ -242,9 +242,10 @@ def _resolve_disagreements(
     if not disputed:
         return item
 
+    verdicts = _choose_changed_verdicts(item, disputed, is_best=is_pass)
+    # A verdict is on a part of the item, on the whole item, or on another criterion of it.
     values = dict(item.values)
     part_verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
-    verdicts = _choose_changed_verdicts(item, disputed, is_best=is_pass)
     for (target, criterion), verdict in verdicts.items():
         if target not in WHOLE_TARGETS:
             part_verdicts[target, criterion] = verdict
@@ -253,10 +254,12 @@ def _resolve_disagreements(
 
     overrides = {**item.overrides, **verdicts}
     valid = overrides.get(ITEM_CORRECT, item.valid)
+    # Only a failing item has an error type.
+    error_type = item.error_type if valid is False else None
     return replace(
         item,
         valid=valid,
-        error_type=item.error_type if valid is False else None,
+        error_type=error_type,
         values=values,
         part_verdicts=[(*about, value) for about, value in part_verdicts.items()],
         overrides=overrides,

@@ -189,10 +189,13 @@ class _Errors:
 
 def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     """Return the errors on the items on which all judges have a verdict, without judges that make
-    no error there.
+    no error there. Return None for fewer than `MIN_ITEMS` such items.
+
+    Only the random items count, if there are any.
     """
     judge_pairs = [pair for pair in pairs if pair.source == "judge"]
-    measured = [pair for pair in judge_pairs if pair.is_random] or judge_pairs
+    random_pairs = [pair for pair in judge_pairs if pair.is_random]
+    measured = random_pairs if random_pairs else judge_pairs
     judges = sorted({pair.judge or "" for pair in measured})[:MAX_JUDGES]
     error_by_judge: dict[int, dict[str, int]] = {}
     pair_by_item: dict[int, VerdictPair] = {}
@@ -210,8 +213,9 @@ def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     if len(rows) < MIN_ITEMS:
         return None
     values = np.array(rows, dtype=np.float64)
+    makes_errors = values.std(axis=0) > 0
     return _Errors(
-        values[:, values.std(axis=0) > 0],
+        values[:, makes_errors],
         human=np.array([pair.human for pair in compared]),
         weights=np.array([pair.weight for pair in compared]),
     )

@@ -43,16 +43,21 @@ class LabelAgreement:
     """Number of items in `n_repeated` with different verdicts."""
 
     def draw_error_shares(self, n_draws: int, seed: int) -> FloatArray:
-        """Draw the share of wrong labels among all labelled items."""
+        """Draw the share of wrong labels among all labelled items, with the formulas above."""
         generator = np.random.default_rng(seed)
         n_equal = self.n_double - self.n_different
         disagreement = generator.beta(self.n_different + JEFFREYS, n_equal + JEFFREYS, n_draws)
         disagreement = np.minimum(disagreement, _MAX_DISAGREEMENT)
+        # The accuracy q follows from the disagreement d = 2 q (1 - q).
         accuracy = (1 + np.sqrt(1 - 2 * disagreement)) / 2
+
+        both_right = accuracy**2
         both_wrong = (1 - accuracy) ** 2
-        error_if_agreed = both_wrong / (accuracy**2 + both_wrong)
+        error_of_single = 1 - accuracy
+        error_of_double = both_wrong / (both_right + both_wrong)
         single_share = self.n_single / (self.n_single + self.n_double)
-        error: FloatArray = single_share * (1 - accuracy) + (1 - single_share) * error_if_agreed
+        double_share = 1 - single_share
+        error: FloatArray = single_share * error_of_single + double_share * error_of_double
         return error
 
 

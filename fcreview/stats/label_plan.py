@@ -74,7 +74,10 @@ def plan_first_labels(
     variance_with_judges = _predict_variance(chosen) if chosen else None
 
     # As in estimates, items without an automatic verdict count only when they are reviewed.
-    positions = [at for at, status in enumerate(run.statuses) if status.automatic is not None]
+    positions = []
+    for position, status in enumerate(run.statuses):
+        if status.automatic is not None:
+            positions.append(position)
     plans = {}
     for key, factor in _find_weight_factors(run, positions).items():
         planner = _Planner(len(positions), weight_factor=factor)
@@ -115,7 +118,9 @@ class _Planner:
 
 
 def _find_weight_factors(run: EstimationInput, positions: Sequence[int]) -> dict[MetricKey, float]:
-    """Return F for each metric that is a mean of the verdicts on the items at these positions."""
+    """Return the factor F, explained above, of each metric that is a mean of the verdicts on the
+    items at these positions.
+    """
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
     units = {metric.key: metric.unit for metric in run.compute_metrics(run.automatic_items)}
     positions_by_category: dict[str, list[int]] = {}
@@ -126,17 +131,20 @@ def _find_weight_factors(run: EstimationInput, positions: Sequence[int]) -> dict
     weight_sums = dict.fromkeys(units, 0.0)
     factors = dict.fromkeys(units, 0.0)
     for members in positions_by_category.values():
-        share = len(members) / len(positions)
+        share_of_items = len(members) / len(positions)
         passing = calculator.compute_with_same_verdict(members, verdict=True)
         failing = calculator.compute_with_same_verdict(members, verdict=False)
         for key in passing.keys() & failing.keys() & units.keys():
-            full_scale = 100 * PERCENTAGE_POINT.get(units[key], 1.0)
-            weight = (passing[key] - failing[key]) / full_scale
+            value_if_all_pass = 100 * PERCENTAGE_POINT.get(units[key], 1.0)
+            # The weight of the category in the metric: how much of its scale the category moves.
+            weight = (passing[key] - failing[key]) / value_if_all_pass
             weight_sums[key] += weight
-            factors[key] += weight**2 / share
+            factors[key] += weight**2 / share_of_items
 
-    return {
-        key: factor
-        for key, factor in factors.items()
-        if units[key] in PERCENTAGE_POINT and abs(weight_sums[key] - 1) < CHANGE_TOLERANCE
-    }
+    # The weights of a mean add up to 1.
+    factors_of_means = {}
+    for key, factor in factors.items():
+        is_mean = abs(weight_sums[key] - 1) < CHANGE_TOLERANCE
+        if units[key] in PERCENTAGE_POINT and is_mean:
+            factors_of_means[key] = factor
+    return factors_of_means

@@ -116,11 +116,9 @@ class Cells:
 
         The posterior estimates how many of them pass.
         """
-        return (
-            self.unreviewed
-            if self.known_outside_sample is None
-            else self.unreviewed + self.known_outside_sample
-        )
+        if self.known_outside_sample is None:
+            return self.unreviewed
+        return self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -202,22 +200,23 @@ class _LimitedPasses:
 
     passes: IntArray
     excess: IntArray
-    """By how much the known verdicts outside the sample raised the passes of each draw."""
+    """How many of these passes are there only because of the known verdicts outside the sample. It
+    is negative if these verdicts took passes away from the draw.
+    """
 
 
 def _limit_passes(passes: IntArray, cells: Cells) -> _LimitedPasses:
-    """Return the passes among the unreviewed items, given the drawn passes among all items without
-    a sample verdict.
+    """Return how many unreviewed items pass in each draw.
 
-    Some of these items have a known verdict from outside the sample. If 40 of them pass, then at
-    least 40 pass, also in a draw with fewer passes. And no more unreviewed items can pass than
-    there are.
+    `passes` counts more items: also those with a known verdict from outside the sample. Subtracting
+    the known passes leaves the unreviewed ones. A draw can leave fewer than none, or more than
+    there are unreviewed items. Such a draw contradicts the known verdicts, and gets the nearest
+    possible number.
     """
     if cells.passed_outside_sample is None:
         return _LimitedPasses(passes, excess=np.zeros_like(passes))
     among_unreviewed = passes - cells.passed_outside_sample
     possible = np.clip(among_unreviewed, 0, cells.unreviewed)
-    # By so many passes a draw is below what is known (positive) or above what is possible.
     return _LimitedPasses(possible, excess=possible - among_unreviewed)
 
 
@@ -337,7 +336,7 @@ def _shift_to_common_rate(
     rates: FloatArray, cell_sizes: IntArray, common_rates: FloatArray
 ) -> FloatArray:
     """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell
-    size, is `common_rates`.
+    size, is `common_rates`. The shift of each draw is found by bisection.
     """
     if rates.shape[1] == 1:
         return common_rates[:, np.newaxis]
@@ -345,15 +344,15 @@ def _shift_to_common_rate(
     cell_shares = cell_sizes / cell_sizes.sum()
     rates = np.clip(rates, _MIN_RATE, 1 - _MIN_RATE)
     logits = np.log(rates / (1 - rates))
-    low = np.full(len(rates), -_MAX_LOGIT_SHIFT)
-    high = np.full(len(rates), _MAX_LOGIT_SHIFT)
+    lowest_shift = np.full(len(rates), -_MAX_LOGIT_SHIFT)
+    highest_shift = np.full(len(rates), _MAX_LOGIT_SHIFT)
     for _ in range(_BISECTION_STEPS):
-        middle = (low + high) / 2
-        mean_rates = _shift_logits(logits, middle) @ cell_shares
+        shift = (lowest_shift + highest_shift) / 2
+        mean_rates = _shift_logits(logits, shift) @ cell_shares
         is_too_high = mean_rates > common_rates
-        high = np.where(is_too_high, middle, high)
-        low = np.where(is_too_high, low, middle)
-    return _shift_logits(logits, (low + high) / 2)
+        highest_shift = np.where(is_too_high, shift, highest_shift)
+        lowest_shift = np.where(is_too_high, lowest_shift, shift)
+    return _shift_logits(logits, (lowest_shift + highest_shift) / 2)
 
 
 def _shift_logits(logits: FloatArray, shifts: FloatArray) -> FloatArray:
@@ -598,10 +597,11 @@ class ItemStatus:
 
     @property
     def is_known_outside_sample(self) -> bool:
-        """Whether the item was reviewed beside the sample. The sample represents such items as
-        well, because an annotator who looks for errors reviews the items that are not in the
-        sample. The posterior therefore treats the item as unreviewed, and uses its human verdict as
-        a bound.
+        """Whether the item was reviewed beside the sample.
+
+        Such an item does not stand for itself alone: the sample represents it too. Annotators who
+        look for errors review the items that are not in the sample. The posterior therefore treats
+        the item as unreviewed, and uses its human verdict as a bound.
         """
         return (
             self.human is not None and not self.has_sample_verdict and not self.is_in_known_stratum
@@ -795,12 +795,16 @@ class VarianceModel:
     """Half-width of the metric's interval, in standard deviations."""
 
     def find_cautious_rates(self) -> FloatArray:
-        """Return pass rates of the cells with a variance that is exceeded in few of the draws."""
+        """Return the pass rates of a draw with a large variance of the metric.
+
+        Only few draws (1 minus `_CAUTIOUS_SHARE`) have a larger one.
+        """
         rates = self.posterior.rates
         variances = rates * (1 - rates) @ (self.weights**2 * self.cells.unreviewed)
+        smallest_first = np.argsort(variances, kind="stable")
         place = int(_CAUTIOUS_SHARE * (len(variances) - 1))
-        chosen: FloatArray = rates[np.argsort(variances, kind="stable")[place]]
-        return chosen
+        cautious_rates: FloatArray = rates[smallest_first[place]]
+        return cautious_rates
 
     def compute_cell_variances(
         self, cells: Cells, max_reviews: int = 0, rates: FloatArray | None = None
@@ -823,8 +827,10 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
 
     Their sum is `n_reviews`, or less if fewer items remain.
     """
-    reductions, cell = _compute_variance_reductions(model, n_reviews)
-    return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
+    largest_first = _compute_variance_reductions(model, n_reviews)
+    reductions = largest_first.reductions[:n_reviews]
+    cell_of_review = largest_first.cell_indexes[:n_reviews]
+    return np.bincount(cell_of_review[reductions > 0], minlength=len(model.cells))
 
 
 ASSURANCE = 0.8

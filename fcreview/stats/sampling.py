@@ -294,9 +294,8 @@ def draw_overlap_indexes(contents: Sequence[str], options: ShareOptions) -> set[
             f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,}"
             " items). Reduce it."
         )
-    return set(
-        _shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")[: options.overlap]
-    )
+    shuffled = _shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")
+    return set(shuffled[: options.overlap])
 
 
 def assign_shares(

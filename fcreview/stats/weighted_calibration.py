@@ -76,12 +76,13 @@ def compute_weighted_measures(pairs: Sequence[WeightedPair]) -> list[WeightedMea
     value = _compute_confusion(strata)
     draws = _draw_confusion(strata)
     known_verdicts = {stratum.automatic for stratum in strata}
-    return [
-        _compute_measure(name, measure.compute, value, draws)
-        if measure.needs <= known_verdicts
-        else WeightedMeasure(name, value=None, low=None, high=None)
-        for name, measure in _MEASURES.items()
-    ]
+    measures = []
+    for name, measure in _MEASURES.items():
+        if measure.needs <= known_verdicts:
+            measures.append(_compute_measure(name, measure.compute, value, draws))
+        else:
+            measures.append(WeightedMeasure(name, value=None, low=None, high=None))
+    return measures
 
 
 def _build_strata(pairs: Sequence[WeightedPair]) -> list[_Stratum]:

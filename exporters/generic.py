@@ -199,11 +199,14 @@ def _list_step_messages(
 ) -> Iterator[JsonObject]:
     """Yield the messages of a step, one of which has the calls of the step.
 
-    This is the last text of the caller before the first result. If there is no such text, the calls
-    are in a message of their own.
+    If no message can have them, they are in a message of their own (see `_find_place_of_calls`).
     """
     caller = calls.get_caller(step)
     written_calls = calls.write(step)
+    if written_calls and not messages:
+        yield _make_message_of_calls(step, caller, written_calls)
+        return
+
     position_of_calls = _find_place_of_calls(messages, caller)
     for index, message in enumerate(messages):
         written = _make_message(message)
@@ -219,13 +222,12 @@ def _list_step_messages(
                 yield _make_message_of_calls(step, caller, written_calls)
         yield written
 
-    if written_calls and not messages:
-        yield _make_message_of_calls(step, caller, written_calls)
-
 
 def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
-    """Return the position of the message that gets the calls: the last text of the caller before
-    the first result, or else the first result, or else 0.
+    """Return the position of the message that gets the calls, or before which they stand.
+
+    The last text of the caller before the first result gets them. If there is no such text, they
+    stand before the first result or, without a result, before the first message.
     """
     position = 0
     for index, message in enumerate(messages):

@@ -353,8 +353,7 @@ def fetch_verdict_pairs(
     # Questions that decide a rank were selected by verdicts that agree with the human ones more or
     # less often than those of other questions, so they represent no run.
     samples = [sample for sample in loaded if not sample.queue.design.decides]
-    # Content keys of the sampled items that reviewers have reached.
-    reached = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
+    reached_keys = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
     content_keys = _find_content_keys_of_reviewed_items(connection, reviews, view)
     human_verdicts = _fetch_resolved_verdicts(connection)
 
@@ -363,20 +362,26 @@ def fetch_verdict_pairs(
         content_key = content_keys.get(item.item)
         if content_key is None or item.item not in human_verdicts:
             continue
-        is_random = content_key in reached
+        # Only the items that annotators have reached are a random part of the sample.
+        is_random = content_key in reached_keys
         weight = 1.0
         if is_random:
             weight = _compute_weight(content_key, item.select_automatic_verdict(), samples)
         automatic = _combine_automatic_verdicts(item)
-        for judgement in judgements.get(item.item, ()):
-            key = _make_verdict_key(
-                "judge", (judgement.target, judgement.criterion), judgement.label
-            )
-            automatic[key] = judgement.verdict
+        automatic |= _list_judged_verdicts(judgements.get(item.item, ()))
         pairs += _pair_verdicts(
             item, automatic, human_verdicts[item.item], is_random=is_random, weight=weight
         )
     return pairs
+
+
+def _list_judged_verdicts(judgements: Iterable[ItemJudgement]) -> dict[_VerdictKey, Any]:
+    """Return the verdicts of `fcreview judge` on one item and its parts."""
+    verdicts = {}
+    for judgement in judgements:
+        about = judgement.target, judgement.criterion
+        verdicts[_make_verdict_key("judge", about, judgement.label)] = judgement.verdict
+    return verdicts
 
 
 def _find_content_keys_of_reviewed_items(
@@ -589,11 +594,11 @@ def build_cell_filter(
 
 def _has_filter_terms(cell: CalibrationCell) -> bool:
     """Whether keys of the filter language select the items of a cell."""
-    has_keys = cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
-    are_pass_fail = isinstance(cell.automatic_verdict, bool) and isinstance(
-        cell.human_verdict, bool
-    )
-    return cell.criterion == CORRECT and has_keys and are_pass_fail
+    if cell.criterion != CORRECT:
+        return False
+    if cell.source not in _COLUMN_SOURCES or cell.scope not in _SCOPE_KEYS:
+        return False
+    return isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool)
 
 
 def _list_filter_terms(connection: Connection, cell: CalibrationCell) -> list[str]:
@@ -715,11 +720,11 @@ class RunSampleStatus:
         verdict.
         """
         sampled = sample.content_keys
-        pairs = zip(self.content_keys, self.items, strict=True)
         undecided = []
-        for at, (content_key, item) in enumerate(pairs):
-            if content_key in sampled and item.human is None and not item.is_incident:
-                undecided.append(at)
+        for position, item in enumerate(self.items):
+            is_sampled = self.content_keys[position] in sampled
+            if is_sampled and item.human is None and not item.is_incident:
+                undecided.append(position)
         return undecided
 
 
@@ -1053,8 +1058,9 @@ def _build_criterion_answers(
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
-    """Return the group with which all of the samples draw the item, or None if one of them draws
-    single items or another group.
+    """Return the group (task or conversation) with which all of the samples draw the item.
+
+    Return None if one of them draws single items or another group.
     """
     clusters = {sample.frame.clusters.get(content_key) for sample in samples}
     if len(clusters) != 1:
@@ -1065,7 +1071,14 @@ def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> st
 def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:
     """Whether an annotator had given a verdict on the item or its parts before a time."""
     verdicts = events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash)
-    return any(event.time[:_SECONDS] < time[:_SECONDS] for event in verdicts)
+    return any(_cut_to_seconds(event.time) < _cut_to_seconds(time) for event in verdicts)
+
+
+def _cut_to_seconds(time: str) -> str:
+    """Return a time without its fraction and its time zone (UTC), to compare the times of reviews,
+    which have milliseconds, with those of queues, which have none.
+    """
+    return time[: len("2026-01-31T12:00:00")]
 
 
 def _fetch_criterion_answers(
@@ -1077,9 +1090,6 @@ def _fetch_criterion_answers(
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)
     return answers
-
-
-_SECONDS = len("2026-01-31T12:00:00")
 
 
 def find_outcomes_of_reached_items(
@@ -1142,6 +1152,6 @@ def _is_review_in_share(
     """Whether a review belongs to a share: if its owner, or a person without a share, wrote it in
     the queue or after the queue was created.
     """
-    is_recent = event.time[:_SECONDS] >= queue.created[:_SECONDS]
+    is_recent = _cut_to_seconds(event.time) >= _cut_to_seconds(queue.created)
     is_by_owner = event.annotator == owner or event.annotator not in owners
     return is_by_owner and (event.queue == queue.name or is_recent)

@@ -686,10 +686,18 @@ def _join_strata_of_units(
 
 def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
     """Return the names, paths and sizes of the runs with sampled items."""
-    names = ("benchmark", "generation", "language", "model", "path", "dataset", "n_items")
+    names = (*RUN_KEY_FIELDS, "path", "dataset", "n_items")
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
-    sampled = {item.key[:4] for item in items}
-    return [dict(zip(names, row, strict=True)) for row in rows if tuple(row[:4]) in sampled]
+    sampled_keys = set()
+    for item in items:
+        sampled_keys.add(tuple(getattr(item.key, name) for name in RUN_KEY_FIELDS))
+
+    runs = []
+    for values in rows:
+        run = dict(zip(names, values, strict=True))
+        if tuple(run[name] for name in RUN_KEY_FIELDS) in sampled_keys:
+            runs.append(run)
+    return runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,15 +461,18 @@ class RunRow:
 
     @property
     def rate_without_incidents(self) -> float | None:
-        """Official pass rate (0 to 1) without incidents, else the recomputed rate, else the
-        judge's. None without verdicts.
+        """Pass rate (0 to 1) of the items that are no incidents, by the first source with verdicts:
+        the benchmark, the recomputed verdicts, or the judge. None without verdicts.
         """
         for source in ("official", "rule", "judge"):
-            known = getattr(self, f"{source}_known_without_incidents")
-            if getattr(self, f"{source}_known") and not known:
+            n_without_incidents = getattr(self, f"{source}_known_without_incidents")
+            if n_without_incidents:
+                n_passing = getattr(self, f"{source}_pass_without_incidents")
+                return float(n_passing / n_without_incidents)
+            has_verdicts = bool(getattr(self, f"{source}_known"))
+            if has_verdicts:
+                # All items with a verdict are incidents.
                 return None
-            if known:
-                return float(getattr(self, f"{source}_pass_without_incidents") / known)
         return None
 
     @property

@@ -469,10 +469,13 @@ class Outbox:
         for line in map(strip_byte_order_mark, self._read_new_lines()):
             try:
                 content = orjson.loads(line)
-                if content["annotator"] == self.annotator and content["hash"] not in self._known:
-                    self._pending[content["hash"]] = line
+                annotator, line_hash = content["annotator"], content["hash"]
+                is_unsent = annotator == self.annotator and line_hash not in self._known
             except (ValueError, LookupError, TypeError):
+                # The line is damaged.
                 continue
+            if is_unsent:
+                self._pending[line_hash] = line
         return len(self._pending)
 
     def find_missing_lines(self, server: TeamServer) -> None:

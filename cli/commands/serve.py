@@ -161,9 +161,10 @@ def serve(
     _check_serve_options(server)
     # Imports new results before the first session.
     with open_workspace(options) as session:
-        session.build_view(
-            "" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind
-        )
+        # A saved filter, such as `@hard`, is that of an annotator, so only a session can check it.
+        checked_filter = "" if "@" in where else where
+        # Raises an error if the queue, the run or the filter is invalid.
+        session.build_view(checked_filter, queue=queue or "dataset", run=run, blind=blind)
     _run_server(server, build_open_arguments(options, queue, where, run, blind))
 
 

@@ -344,7 +344,8 @@ def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionB
 def build_search_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that searches the question, messages, calls and sections of the task.
 
-    DuckDB searches shared texts only once.
+    Texts that several items share are in the table `questions`, in which DuckDB searches each text
+    only once.
     """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:

@@ -172,13 +172,16 @@ def _serialize_shared_fields(item: Item) -> bytes:
     A question that is stored once for several items (its golden calls are a `SharedList`) is left
     out, and only the messages after it are written.
     """
+    is_question_stored_once = type(item.golden) is SharedList
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
-    values["golden"] = item.golden
-    values["messages"] = item.messages
-    if type(item.golden) is SharedList:
+    if is_question_stored_once:
+        n_shared_messages = len(item.shared_opening or ())
         values["golden"] = ()
-        values["messages"] = item.messages[len(item.shared_opening or ()) :]
+        values["messages"] = item.messages[n_shared_messages:]
+    else:
+        values["golden"] = item.golden
+        values["messages"] = item.messages
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)

@@ -543,8 +543,9 @@ def _add_run(
     damaged_file = _describe_damaged_file(folder, run.files, file_sizes)
     if damaged_file is not None:
         return damaged_file
-    # The folder is a copy of another one.
-    if run.folder != folder or run.number in contents.runs:
+    # A copied folder describes the run of the folder that it was copied from.
+    is_copy = run.folder != folder or run.number in contents.runs
+    if is_copy:
         return f"{folder} describes a run of another folder"
     contents.runs[run.number] = run
     return None

@@ -146,11 +146,16 @@ class LakeConnection:
         return query if has_reviews else query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
 
     def _use_indexes(self, query: str) -> str:
-        """If a query needs no large columns, return it with the views over the indexes."""
+        """Return a query that reads the small indexes of the lake, if they have all its columns.
+
+        Otherwise, return the query unchanged: only the files of the runs have the large columns,
+        such as those of the messages.
+        """
         with_computed_columns = query
         if self._has_computed_columns:
-            for name, (_, sql) in COMPUTED_COLUMNS.items():
-                with_computed_columns = with_computed_columns.replace(sql, f"i.{name}")
+            # An index stores the value of these expressions as a column.
+            for name, (_, expression) in COMPUTED_COLUMNS.items():
+                with_computed_columns = with_computed_columns.replace(expression, f"i.{name}")
         if _LARGE.search(with_computed_columns):
             return query
         over_indexes = with_computed_columns.replace("item_rows", "item_index")
@@ -397,16 +402,17 @@ class LakeConnection:
         self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
 
     def _create_item_list(self) -> None:
-        """Create the view `item_list`: the view `items` of `schema.sql` without large columns."""
+        """Create the view `item_list`: the view `items` of `schema.sql` without large columns.
+
+        Its SQL is that of `items`, with the table `item_index` instead of `item_rows`.
+        """
         schema = read_schema_sql()
         create_items = "CREATE VIEW items AS"
         start = schema.index(create_items)
-        create_list = (
-            schema[start : schema.index(";", start)]
-            .replace(create_items, "CREATE OR REPLACE VIEW item_list AS")
-            .replace("item_rows", "item_index")
-            .replace(", i.functions, i.extra", "")
-        )
+        end = schema.index(";", start)
+        create_list = schema[start:end].replace(create_items, "CREATE OR REPLACE VIEW item_list AS")
+        create_list = create_list.replace("item_rows", "item_index")
+        create_list = create_list.replace(", i.functions, i.extra", "")
         self.connection.execute(create_list)
 
     def _fetch_column_types(self, table: str) -> dict[str, str]:
@@ -440,19 +446,21 @@ class LakeConnection:
         paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts_with_file]
         self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
-        source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
+        files_sql = f"read_parquet(getvariable('{variable}_{table}'), {options})"
 
-        expected = column_types
+        needed_types = column_types
         if computed_columns:
             # The SQL of computed columns uses all columns, also the large ones.
-            expected = self._fetch_column_types(_TABLES[table])
+            needed_types = self._fetch_column_types(_TABLES[table])
         # Only the first file is checked here, because DuckDB compares the others with it.
-        if _describe_wrong_column(self._fetch_column_types(source), expected):
-            self._raise_for_wrong_columns(parts_with_file, file, options, expected)
+        first_file_types = self._fetch_column_types(files_sql)
+        if _describe_wrong_column(first_file_types, needed_types):
+            self._raise_for_wrong_columns(parts_with_file, file, options, needed_types)
 
         selected = [f'"{name}"' for name in column_types]
-        selected += [f"{sql} AS {name}" for name, (_, sql) in computed_columns.items()]
-        return [f"SELECT {', '.join(selected)} FROM {source} i"]
+        for name, (_, expression) in computed_columns.items():
+            selected.append(f"{expression} AS {name}")
+        return [f"SELECT {', '.join(selected)} FROM {files_sql} i"]
 
     def _raise_for_wrong_columns(
         self,

@@ -418,19 +418,23 @@ def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> l
     Equal runs keep their order. In an order by a pass rate, runs with few or missing items come
     after all others, and runs without a pass rate last.
     """
-    key = SORT_KEYS[order]
-    in_order = sorted(runs, key=key)
+    get_key = SORT_KEYS[order]
+    in_order = sorted(runs, key=get_key)
     if reverse:
         in_order.reverse()
     if order not in RATE_ORDERS:
         return in_order
 
-    def is_unrated(row: RunRow) -> bool:
+    rated = []
+    unrated = []
+    for row in move_small_runs_to_end(in_order):
         # The sort key of a rate begins with whether the run has none.
-        is_without_rate, *_ = key(row)
-        return bool(is_without_rate)
-
-    return sorted(move_small_runs_to_end(in_order), key=is_unrated)
+        has_no_rate, *_ = get_key(row)
+        if has_no_rate:
+            unrated.append(row)
+        else:
+            rated.append(row)
+    return rated + unrated
 
 
 def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:

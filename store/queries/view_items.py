@@ -665,8 +665,9 @@ def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str
     """Make the widths of the columns of the item list from measured values.
 
     Args:
-        measured: Names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` -> value: a width, the runs
-            that occur, or (`same_...`) whether all items have the same verdict.
+        measured: Names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` -> value: the runs that
+            occur (`runs`), whether all items have the same verdict (`same_...`), and otherwise
+            values of `ColumnWidths`.
         run_names: Run number -> its name.
     """
     constant = frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False))
@@ -675,14 +676,14 @@ def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str
     if len(shown_names) == 1:
         shown_names = []
 
-    widths = {}
+    field_values = {}
     for name, value in measured.items():
-        is_width = name != "runs" and not name.startswith("same_")
+        is_field = name != "runs" and not name.startswith("same_")
         # Without a value, `ColumnWidths` keeps its default.
-        if is_width and value is not None:
-            widths[name] = value
+        if is_field and value is not None:
+            field_values[name] = value
     return ColumnWidths(
-        **widths,
+        **field_values,
         constant=constant,
         model=max(map(display_width, shown_names), default=0),
         run_names=tuple(shown_names),

@@ -190,7 +190,11 @@ def load_cached_decisions(
 
 
 def _parse_journals(value: dict[str, Any], workspace: Workspace) -> CachedJournals:
-    """Raises ValueError if the cache has warnings with paths of another place."""
+    """Return the journals that a cache file describes.
+
+    Raises ValueError if the cache has warnings and the workspace was moved, because the warnings
+    contain the paths of the old place.
+    """
     prefixes = {name: JournalPrefix(*prefix) for name, prefix in value["prefixes"].items()}
     journals = CachedJournals(prefixes, warnings=list(value["warnings"]))
     if journals.warnings and value["root"] != str(workspace.root):

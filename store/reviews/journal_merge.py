@@ -83,15 +83,17 @@ class JournalMerge:
         ]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines, and return one result per journal.
+        """Append the lines to the journals, and return one result per journal.
 
-        After a JournalError, a new merge copies the rest.
+        Raises JournalError if a journal cannot be written. The journals before it are complete
+        then, and a new merge copies the rest.
         """
         for copy in self.copies:
-            written = copy.new.keys() & copy.target.append_missing_lines(copy.lines)
-            # written by another process meanwhile
-            copy.result.known += len(copy.new) - len(written)
-            _count_new_events(copy.result, [copy.new[name] for name in written])
+            appended_hashes = copy.target.append_missing_lines(copy.lines)
+            appended = [event for name, event in copy.new.items() if name in appended_hashes]
+            # Another process may have written some of the events after this merge was planned.
+            copy.result.known += len(copy.new) - len(appended)
+            _count_new_events(copy.result, appended)
         return [copy.result for copy in self.copies]
 
 

@@ -150,16 +150,14 @@ class JournalReader:
         texts = []
         # If all events are by one other annotator, the file is a renamed journal, or a copy that a
         # sync program made.
-        is_misnamed = not file.last_hash and len(file.foreign) == 1
+        has_events_of_owner = bool(file.last_hash)
+        is_misnamed = not has_events_of_owner and len(file.foreign) == 1
         for annotator, events in file.foreign.items():
             if is_misnamed and any(event.is_review for event in events):
                 texts.append(self._describe_misnamed_journal(file.path, annotator, events))
             else:
-                texts.append(
-                    describe_foreign_events(
-                        file.path, annotator, [event.number for event in events]
-                    )
-                )
+                line_numbers = [event.number for event in events]
+                texts.append(describe_foreign_events(file.path, annotator, line_numbers))
         return texts
 
     def _describe_misnamed_journal(

@@ -83,6 +83,15 @@ MAX_SINGLE_QUERIES = (
 )
 
 
+class _RunKey(NamedTuple):
+    """What the keys of all items of a run begin with."""
+
+    benchmark: str
+    generation: str
+    language: str
+    model: str
+
+
 class ItemIndex:
     """Finds the items of the database by key, and caches the results."""
 
@@ -90,14 +99,14 @@ class ItemIndex:
         self._connection = connection
         self._references: dict[ItemKey, list[ItemReference]] = {}
         self._contexts: dict[int, RollUpContext] = {}
-        self._runs_by_key: dict[tuple[str, ...], list[int]] = {}
-        self._run_keys: dict[int, tuple[str, str, str, str]] = {}
+        self._runs_by_key: dict[_RunKey, list[int]] = {}
+        self._run_keys: dict[int, _RunKey] = {}
         for run, *names in self._fetch(
             "SELECT run, benchmark, generation, language, model FROM runs"
         ):
-            benchmark, generation, language, model = names
-            self._run_keys[run] = (benchmark, generation, language, model)
-            self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
+            run_key = _RunKey(*names)
+            self._run_keys[run] = run_key
+            self._runs_by_key.setdefault(run_key, []).append(run)
 
     def find_loaded_items(self, key: ItemKey) -> list[ItemReference]:
         """Return the loaded items with a key.
@@ -143,8 +152,11 @@ class ItemIndex:
     def find_keys_of_question(self, question: QuestionKey) -> list[ItemKey]:
         """Return the key of the question's item for each model with a run of the dataset."""
         dataset = (question.benchmark, question.generation, question.language)
-        models = [names[3] for names in self._runs_by_key if names[:3] == dataset]
-        return [ItemKey(*dataset, model, question.category, question.id) for model in models]
+        keys = []
+        for run in self._runs_by_key:
+            if (run.benchmark, run.generation, run.language) == dataset:
+                keys.append(ItemKey(*run, question.category, question.id))
+        return keys
 
     def load_missing_items(self, keys: Sequence[ItemKey]) -> None:
         """Load the items with these keys that are not loaded yet. For many, one query is faster."""
@@ -157,10 +169,12 @@ class ItemIndex:
 
     def _load_items_with_key(self, key: ItemKey) -> None:
         """Load the items of all runs that have a key, with the hashes of their answers."""
-        runs = ", ".join(map(str, self._runs_by_key.get(key[:4], []))) or "NULL"
+        run_key = _RunKey(key.benchmark, key.generation, key.language, key.model)
+        runs = self._runs_by_key.get(run_key, [])
+        listed_runs = ", ".join(str(run) for run in runs) or "NULL"
         rows = self._fetch(
             "SELECT item, coalesce(prediction_hash, ''), coalesce(golden_hash, '') FROM item_rows"
-            f" WHERE run IN ({runs}) AND id = $1 AND category = $2 ORDER BY item",
+            f" WHERE run IN ({listed_runs}) AND id = $1 AND category = $2 ORDER BY item",
             [key.id, key.category],
         )
         self._references[key] = [ItemReference(*row) for row in rows]

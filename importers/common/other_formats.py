@@ -23,6 +23,7 @@ MAX_EXAMINED_FILES = 200
 """Number of files whose start is read to find the nearest match."""
 MAX_ID_LENGTH = 60
 CONVERT_ADVICE = "Convert the records to the generic format, which fcreview schema prints"
+PROPOSE_ADVICE = "Describe it in a mapping file, which fcreview map propose FILE writes"
 MAP_ADVICE = "Describe their columns in a mapping file (--map FILE)"
 OPEN_EACH_ADVICE = "Write each result to a file of its own, and open their folder"
 
@@ -57,11 +58,38 @@ OTHER_FORMATS = (
         "a list of tau2 results", signs=("simulations", "tasks", "info"), advice=OPEN_EACH_ADVICE
     ),
     OtherFormat("a ShareGPT conversation", ("conversations", "from", "value")),
-    OtherFormat("an OpenAI Responses log", ("response", "output", "body")),
-    OtherFormat("an OpenAI Responses log", ("function_call", "call_id")),
-    OtherFormat("a Gemini log", ("contents", "parts")),
-    OtherFormat("an Anthropic log", ("tool_use", "content")),
-    OtherFormat("a chat log", ("messages", "role", "content")),
+    OtherFormat("an export of ChatGPT", ("mapping", "current_node", "create_time")),
+    OtherFormat("an export of claude.ai", ("chat_messages", "sender")),
+    OtherFormat("a log of OpenAI Evals", ("sample_id", "event_id", "sampled")),
+    OtherFormat("a log of OpenAI Evals", ("spec", "completion_fns")),
+    OtherFormat("an export of OpenAI's evals", ("eval.run.output_item", "datasource_item")),
+    OtherFormat("a stream of chunks of OpenAI's API", ("chat.completion.chunk", "delta")),
+    OtherFormat("a list of messages of OpenAI's Assistants", ("thread.message", "thread_id")),
+    OtherFormat("spans of OpenInference (Phoenix)", ("openinference", "llm")),
+    OtherFormat("spans of OpenInference (Phoenix)", ("openinference.span.kind",)),
+    OtherFormat("steps of smolagents", ("step_number", "model_input_messages")),
+    OtherFormat("a trajectory of DSPy", ("trajectory", "tool_name_0")),
+    OtherFormat("an output of CrewAI", ("tasks_output", "raw")),
+    OtherFormat("a session of Google's ADK", ("app_name", "events", "author")),
+    OtherFormat("a state of an AutoGen agent", ("llm_context", "messages")),
+    OtherFormat("a chat history of Semantic Kernel", ("Role", "Items")),
+    OtherFormat("training rows with calls (xLAM)", ("query", "answers", "tools")),
+    OtherFormat("training rows with preferences", ("prompt", "chosen", "rejected")),
+    OtherFormat(
+        "an OpenAI Responses log in another form",
+        signs=("response", "output", "body"),
+        advice=PROPOSE_ADVICE,
+    ),
+    OtherFormat(
+        "an OpenAI Responses log in another form",
+        signs=("function_call", "call_id"),
+        advice=PROPOSE_ADVICE,
+    ),
+    OtherFormat("a Gemini log in another form", signs=("contents", "parts"), advice=PROPOSE_ADVICE),
+    OtherFormat(
+        "an Anthropic log in another form", signs=("tool_use", "content"), advice=PROPOSE_ADVICE
+    ),
+    OtherFormat("a chat log in another form", signs=("role", "content"), advice=PROPOSE_ADVICE),
 )
 """Formats in the order in which they are tried: first those with the most particular signs."""
 

@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.dialects import bedrock, mistral_entries, openai_responses
+from fcreview.importers.dialects import (
+    ai_sdk,
+    autogen,
+    bedrock,
+    mistral_entries,
+    openai_responses,
+    pydantic_ai,
+)
 from fcreview.importers.dialects.anthropic import is_anthropic_block
 from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
 from fcreview.importers.dialects.values import get_type
@@ -32,7 +39,15 @@ def detect_dialects(messages: Sequence[Any]) -> list[str]:
         for dialect, has_sign in SIGNS.items()
         if any(has_sign(as_object(message)) for message in messages)
     ]
+    # Qwen-Agent writes its parts like Bedrock, but its calls like OpenAI.
+    if "bedrock_converse" in found and any(map(_has_openai_call, messages)):
+        found.remove("bedrock_converse")
     return found or [OPENAI_CHAT]
+
+
+def _has_openai_call(message: Any) -> bool:
+    fields = as_object(message)
+    return fields.get("role") == "function" or isinstance(fields.get("function_call"), dict)
 
 
 def detect_dialect(message: Mapping[str, Any]) -> str:
@@ -82,14 +97,35 @@ def _is_langchain(message: Mapping[str, Any]) -> bool:
     return kind == "tool" and "tool_call_id" in message and "role" not in message
 
 
+def _is_pydantic_ai(message: Mapping[str, Any]) -> bool:
+    if "parts" not in message:
+        return False
+    return any(pydantic_ai.PART_KIND in part for part in list_objects(message["parts"]))
+
+
+def _is_ai_sdk(message: Mapping[str, Any]) -> bool:
+    if "toolInvocations" in message:
+        return True
+    if "parts" in message:
+        return any(ai_sdk.is_ui_part(part) for part in list_objects(message["parts"]))
+    parts = list_objects(message.get("content"))
+    return any(get_type(part) in ai_sdk.MODEL_PARTS for part in parts)
+
+
+def _is_autogen(message: Mapping[str, Any]) -> bool:
+    return get_type(message) in autogen.SIGN_TYPES
+
+
 def _is_otel_genai(message: Mapping[str, Any]) -> bool:
-    return any("type" in part for part in list_objects(message.get("parts")))
+    parts = list_objects(message.get("parts"))
+    return any("type" in part and not ai_sdk.is_ui_part(part) for part in parts)
 
 
 def _is_gemini(message: Mapping[str, Any]) -> bool:
     if message.get("role") == "model" and "finishReason" in message:
         return True
-    return any("type" not in part for part in list_objects(message.get("parts")))
+    parts = list_objects(message.get("parts"))
+    return any("type" not in part and pydantic_ai.PART_KIND not in part for part in parts)
 
 
 def _is_bedrock(message: Mapping[str, Any]) -> bool:
@@ -150,6 +186,9 @@ def _get_arguments(call: Mapping[str, Any]) -> Any:
 
 SIGNS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "langchain": _is_langchain,
+    "pydantic_ai": _is_pydantic_ai,
+    "ai_sdk": _is_ai_sdk,
+    "autogen": _is_autogen,
     "otel_genai": _is_otel_genai,
     "gemini": _is_gemini,
     "bedrock_converse": _is_bedrock,

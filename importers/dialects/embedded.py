@@ -33,6 +33,7 @@ SIGN_FIELDS = frozenset(
         "lc",
         "message",
         "parts",
+        "toolInvocations",
         "tool_results",
         "type",
     }

@@ -117,6 +117,10 @@ def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> I
     transcript = as_object(message.get("audio")).get("transcript")
     if isinstance(transcript, str):
         yield Text(transcript)
+    # AutoGen 0.2 gives the replies of the other agents the role of the user.
+    has_calls = message.get("tool_calls") or message.get("function_call")
+    if has_calls and role != "assistant":
+        yield MessageIssue(f"calls in a message of role {role}", path=path, raw=message)
     yield from read_calls(message, path=path)
 
 
@@ -171,7 +175,10 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
     fields = as_object(part)
     match fields.get("type"):
         case "text":
-            yield from values.read_text(fields.get("text"), path=path)
+            yield from _read_text_part(fields.get("text"), path=path)
+        case None if fields.keys() == {"text"}:
+            # Qwen-Agent leaves the type out.
+            yield from values.read_text(fields["text"], path=path)
         case "refusal":
             yield from _read_refusal(fields.get("refusal"), path=path)
         case "thinking":
@@ -185,6 +192,17 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
         case kind:
             label = f"content part {values.to_text(kind)}".strip()
             yield from values.read_unknown(label, part, path=path)
+
+
+def _read_text_part(text: Any, *, path: str) -> Iterator[Reading]:
+    """Yield a text, which OpenAI's Assistants have in an object with its annotations."""
+    is_annotated = isinstance(text, dict) and text.keys() <= {"value", "annotations"}
+    if not is_annotated:
+        yield from values.read_text(text, path=path)
+        return
+    yield from values.read_text(text.get("value"), path=path)
+    if text.get("annotations"):
+        yield Note({"annotations": text["annotations"]})
 
 
 def _read_refusal(text: Any, *, path: str) -> Iterator[Reading]:

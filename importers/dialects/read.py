@@ -205,7 +205,7 @@ def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
     for message in (as_object(response.get("output")).get("message"), response.get("message")):
         if isinstance(message, dict):
             return [message]
-    if "role" in response and "content" in response:
+    if "role" in response and ("content" in response or "tool_calls" in response):
         return [dict(response)]
     return []
 

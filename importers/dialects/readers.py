@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fcreview.importers.dialects import (
+    ai_sdk,
     anthropic,
+    autogen,
     bedrock,
     cohere_v1,
     gemini,
@@ -15,6 +17,7 @@ from fcreview.importers.dialects import (
     openai_chat,
     openai_responses,
     otel_genai,
+    pydantic_ai,
 )
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage
 from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT
@@ -22,6 +25,9 @@ from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT
 MessageReader = Callable[[Sequence[Any]], Iterator[ParsedMessage | MessageIssue]]
 READERS: Mapping[str, MessageReader] = {
     "langchain": langchain.read_messages,
+    "pydantic_ai": pydantic_ai.read_messages,
+    "ai_sdk": ai_sdk.read_messages,
+    "autogen": autogen.read_messages,
     "otel_genai": otel_genai.read_messages,
     "gemini": gemini.read_messages,
     "bedrock_converse": bedrock.read_messages,

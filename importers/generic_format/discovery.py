@@ -16,7 +16,14 @@ from fcreview.importers.dialects.read import (
     TOOL_FIELDS,
     find_tools,
     has_messages,
+    has_reply,
     join_exchange,
+)
+from fcreview.importers.generic_format.exchange import (
+    find_request,
+    find_response,
+    find_unread_output,
+    is_failed_request,
 )
 from fcreview.importers.generic_format.whole_conversation import (
     is_conversation,
@@ -59,7 +66,9 @@ CHAT_LOG_FIELDS = frozenset(
         "custom_id",
         "request",
         "body",
+        "request_body",
         "response",
+        "response_body",
         *MESSAGE_FIELDS,
         *SYSTEM_FIELDS,
         *TOOL_FIELDS,
@@ -169,29 +178,57 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         return {"id": f"chat_{line_number}", "category": "chat", "messages": value}
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
-    # A line without a request in a field of its own is the request.
-    request = value.get("request") or value.get("body") or value
-    if not has_messages(request) and not is_conversation(value):
+    # A trace of Langfuse has its calls in observations, so its input and output are not enough.
+    if isinstance(value.get("observations"), list):
+        return value
+    request = find_request(value)
+    response = find_response(value)
+    is_exchange = has_messages(request) or has_reply(response) or is_failed_request(value)
+    if not is_exchange and not is_conversation(value):
         return value
 
-    response = _find_response(value)
-    reply = response
-    if not response:
-        reply = {name: value[name] for name in REPLY_FIELDS if name in value}
+    messages = _list_messages(value, request, response)
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
-        "messages": join_exchange(request, reply),
+        "messages": messages,
         "tools": _list_tools(request, value, response),
         **_read_token_counts(response),
-        "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
+        "extra": _collect_metadata(value, messages),
     }
 
 
-def _find_response(line: dict[str, Any]) -> dict[str, Any]:
-    """Return the response of a line, or an empty object. OpenAI's batches have it in `body`."""
-    response = as_object(line.get("response"))
-    return as_object(response.get("body", response))
+def _list_messages(
+    line: dict[str, Any], request: dict[str, Any], response: dict[str, Any]
+) -> list[Any]:
+    """Return the messages of a request and the reply, which is in the response or in the line."""
+    reply = response
+    if not response:
+        reply = {name: line[name] for name in REPLY_FIELDS if name in line}
+    messages = join_exchange(request, reply)
+    output = find_unread_output(line)
+    has_reply_already = bool(messages) and as_object(messages[-1]).get("role") == "assistant"
+    if output is not None and not has_reply_already:
+        messages.append(_make_reply(output))
+    return messages
+
+
+def _make_reply(output: Any) -> Any:
+    """Return an output as a message. One of unknown form stays, so that reading it is an issue."""
+    if isinstance(output, str):
+        return {"role": "assistant", "content": output}
+    return output
+
+
+def _collect_metadata(line: dict[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
+    """Return the fields of a line that have no place in an item, with an output that is not the
+    reply.
+    """
+    metadata = {name: field for name, field in line.items() if name not in CHAT_LOG_FIELDS}
+    output = find_unread_output(line)
+    if output is not None and messages[-1:] != [_make_reply(output)]:
+        metadata["output"] = output
+    return metadata
 
 
 def _list_tools(*sources: Any) -> list[Any]:

@@ -16,10 +16,14 @@ from fcreview.importers.common.incidents import (
 )
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
 from fcreview.importers.generic_format.discovery import DISTINCTIVE_FIELDS
+from fcreview.importers.generic_format.exchange import (
+    FAILED_RESULTS,
+    FIRST_ERROR_STATUS,
+    find_response,
+)
 from fcreview.model.incident import Incident
 
 JsonObject = dict[str, Any]
-FIRST_ERROR_STATUS = 400
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
@@ -31,7 +35,7 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     """
     response = as_object(line.get("response"))
     # A batch API wraps the body of a response in an object with the status.
-    body = as_object(response.get("body", response))
+    body = find_response(line)
     choices = list_objects(body.get("choices") or line.get("choices"))
     if choices:
         source_of_reason = choices[0]
@@ -43,7 +47,7 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     # An error in the line may be a note beside a complete answer, so the message is checked too.
     if line.get("error") and _is_request_error(line, message):
         return make_error_incident(line["error"], "error")
-    response_error = _find_response_error(response, body)
+    response_error = _find_response_error(response, body) or _find_batch_error(line)
     if response_error is not None:
         return response_error
 
@@ -76,6 +80,16 @@ def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | N
     if is_integer(status) and status >= FIRST_ERROR_STATUS:
         return make_error_incident(f"HTTP {status}", "response.status_code")
     return None
+
+
+def _find_batch_error(line: JsonObject) -> Incident | None:
+    """Return the incident of a request in one of Anthropic's batches that failed, that was
+    cancelled, or that was too late.
+    """
+    result = as_object(line.get("result"))
+    if "custom_id" not in line or result.get("type") not in FAILED_RESULTS:
+        return None
+    return make_error_incident(result.get("error") or result["type"], "result")
 
 
 def _get_last_message(line: JsonObject) -> JsonObject:

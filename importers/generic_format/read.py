@@ -50,6 +50,7 @@ from fcreview.importers.generic_format.chat_message import (
     StrictModel,
 )
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
+from fcreview.importers.generic_format.exchange import report_further_replies
 from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.importers.generic_format.placed_messages import (
     fill_placed_messages,
@@ -358,6 +359,7 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
         return _read_placed_record(value, messages)
 
     conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
+    conversation.issues.extend(report_further_replies(line.value))
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     # Without messages, the whole record is checked, which finds a field `messages` that is no list.
     if is_in_schema or not messages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,13 @@ import pytest
 from fcreview.importers.dialects.conversation import ParsedConversation, ParsedMessage
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.text_calls import UnknownStyle, read_text_calls
-from tests.importers.dialects.writers import DIALECTS, expect, make_conversation
+from tests.importers.dialects.writers import (
+    DIALECTS,
+    Conversation,
+    expect,
+    make_conversation,
+    write_ai_sdk_turns,
+)
 
 N_CONVERSATIONS = 200
 N_MUTATIONS = 250
@@ -23,7 +29,8 @@ CARRIERS = {
     "input", "args", "parameters", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId",
     "toolUse", "toolResult", "functionCall", "functionResponse", "response", "output", "outputs",
     "tool_results", "type", "data", "status", "thought", "is_error", "reasoning",
-    "reasoning_content", "thinking", "reasoningContent", "reasoningText", "summary",
+    "reasoning_content", "thinking", "reasoningContent", "reasoningText", "summary", "toolCallId",
+    "toolName", "value", "state", "errorText", "kind", "part_kind", "tool_name",
 }  # fmt: skip
 """Fields that carry a role, a text, reasoning, a call, a result, an error or an id."""
 OPTIONAL_FIELDS = {
@@ -103,10 +110,17 @@ def mutate(written: Any, rng: random.Random) -> str:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_damaged_fields_are_reported(dialect: str) -> None:
+    assert list_losses(dialect, DIALECTS[dialect].write) == []
+
+
+def list_losses(dialect: str, write: Callable[[Conversation], Any]) -> list[str]:
+    """Return the changes of fields after which a conversation is read otherwise, without an
+    issue.
+    """
     rng = random.Random(f"damage {dialect}")
     lost = []
     for _ in range(N_MUTATIONS):
-        written = DIALECTS[dialect].write(make_conversation(rng))
+        written = write(make_conversation(rng))
         before = list_readings(read_conversation(written, dialect=dialect))
         damaged = copy.deepcopy(written)
         change = mutate(damaged, rng)
@@ -116,7 +130,46 @@ def test_damaged_fields_are_reported(dialect: str) -> None:
         is_optional = (dialect, change) in OPTIONAL or change in OPTIONAL_FIELDS
         if is_lost and not is_optional:
             lost.append(change)
-    assert lost == []
+    return lost
+
+
+def test_messages_of_the_user_interface_of_the_ai_sdk_are_read() -> None:
+    rng = random.Random("ai_sdk turns")
+    for _ in range(N_CONVERSATIONS):
+        conversation = make_conversation(rng)
+        read = read_conversation(write_ai_sdk_turns(conversation))
+        assert read.dialect == "ai_sdk"
+        assert list_readings(read) == expect(conversation, DIALECTS["ai_sdk"])
+        assert read.issues == []
+    assert list_losses("ai_sdk", write_ai_sdk_turns) == []
+
+
+@pytest.mark.parametrize("call_form", ["toolInvocations", "parts"])
+def test_calls_of_version_4_of_the_ai_sdk_are_read(call_form: str) -> None:
+    call = {"toolCallId": "c", "toolName": "f", "args": {"x": 1}, "state": "result", "result": [2]}
+    message: dict[str, Any] = {"role": "assistant", "content": "Done.", "toolInvocations": [call]}
+    if call_form == "parts":
+        message["parts"] = [{"type": "tool-invocation", "toolInvocation": call}]
+    read = read_conversation([{"role": "user", "content": "Go."}, message])
+    assert [c.arguments for m in read.messages for c in m.calls] == [{"x": 1}]
+    assert [r.text for m in read.messages for r in m.results] == ["[2]"]
+    assert read.issues == []
+
+
+def test_calls_of_qwen_agent_beside_parts_without_type_are_read() -> None:
+    call = {"name": "f", "arguments": '{"x": 1}'}
+    read = read_conversation(
+        [
+            {"role": "user", "content": [{"text": "Go."}]},
+            {"role": "assistant", "content": "", "function_call": call},
+            {"role": "function", "name": "f", "content": "2"},
+            {"role": "assistant", "content": [{"text": "Done."}]},
+        ]
+    )
+    texts = [(message.role, message.text) for message in read.messages]
+    assert texts == [("user", "Go."), ("assistant", ""), ("tool", ""), ("assistant", "Done.")]
+    assert [c.arguments for m in read.messages for c in m.calls] == [{"x": 1}]
+    assert read.issues == []
 
 
 @pytest.mark.bench

@@ -45,6 +45,7 @@ class Dialect:
     has_ids: bool = True
     has_error_marks: bool = False
     has_reasoning: bool = True
+    has_text_beside_calls: bool = True
 
 
 def make_value(rng: random.Random, depth: int = 0) -> Any:
@@ -104,7 +105,8 @@ def expect(conversation: Conversation, dialect: Dialect) -> list[tuple[Any, ...]
                 for call in reply.calls
             ]
             reasoning = reply.reasoning if dialect.has_reasoning else None
-            expected.append(("assistant", reply.text, reasoning, calls))
+            text = reply.text if dialect.has_text_beside_calls or not calls else ""
+            expected.append(("assistant", text, reasoning, calls))
             for position, call in enumerate(reply.calls):
                 mark = call.is_error if dialect.has_error_marks else None
                 expected.append(("result", n_calls + position, call.result, mark))
@@ -310,6 +312,117 @@ def _write_otel_text(role: str, text: str) -> Any:
     return {"role": role, "parts": [{"type": "text", "content": text}]}
 
 
+def _write_ai_sdk(conversation: Conversation) -> Any:
+    """Write messages for a model, whose calls and results are parts of the content."""
+    messages: list[Any] = [{"role": "system", "content": conversation.system}]
+    for turn in conversation.turns:
+        messages.append({"role": "user", "content": [{"type": "text", "text": turn.question}]})
+        for reply in turn.replies:
+            parts: list[Any] = [{"type": "text", "text": reply.text}]
+            if reply.reasoning:
+                parts.insert(0, {"type": "reasoning", "text": reply.reasoning})
+            for call in reply.calls:
+                names = {"toolCallId": call.id, "toolName": call.name}
+                parts.append({"type": "tool-call", "input": call.arguments, **names})
+            messages.append({"role": "assistant", "content": parts})
+            results = [_write_ai_sdk_result(call) for call in reply.calls]
+            if results:
+                messages.append({"role": "tool", "content": results})
+    return {"messages": messages}
+
+
+def _write_ai_sdk_result(call: Call) -> Any:
+    kind = "error-text" if call.is_error else "text"
+    return {
+        "type": "tool-result",
+        "toolCallId": call.id,
+        "toolName": call.name,
+        "output": {"type": kind, "value": call.result},
+    }
+
+
+def write_ai_sdk_turns(conversation: Conversation) -> Any:
+    """Write messages of the user interface, of which one is a whole turn of the model."""
+    messages: list[Any] = [_write_ui_message("system", [_write_ui_text(conversation.system)])]
+    for turn in conversation.turns:
+        messages.append(_write_ui_message("user", [_write_ui_text(turn.question)]))
+        parts: list[Any] = []
+        for reply in turn.replies:
+            parts.append({"type": "step-start"})
+            if reply.reasoning:
+                parts.append({"type": "reasoning", "text": reply.reasoning, "state": "done"})
+            parts.append(_write_ui_text(reply.text))
+            parts.extend(_write_ui_call(call) for call in reply.calls)
+        messages.append(_write_ui_message("assistant", parts))
+    return {"messages": messages}
+
+
+def _write_ui_message(role: str, parts: list[Any]) -> Any:
+    return {"id": "m", "role": role, "parts": parts}
+
+
+def _write_ui_text(text: str) -> Any:
+    return {"type": "text", "text": text}
+
+
+def _write_ui_call(call: Call) -> Any:
+    outcome: dict[str, Any] = {"state": "output-available", "output": call.result}
+    if call.is_error:
+        outcome = {"state": "output-error", "errorText": call.result}
+    kind = f"tool-{call.name}"
+    return {"type": kind, "toolCallId": call.id, "input": call.arguments, **outcome}
+
+
+def _write_pydantic_ai(conversation: Conversation) -> Any:
+    messages: list[Any] = []
+    request = [{"part_kind": "system-prompt", "content": conversation.system}]
+    for turn in conversation.turns:
+        request.append({"part_kind": "user-prompt", "content": turn.question})
+        for reply in turn.replies:
+            messages.append({"kind": "request", "parts": request})
+            parts: list[Any] = [{"part_kind": "text", "content": reply.text}]
+            if reply.reasoning:
+                parts.insert(0, {"part_kind": "thinking", "content": reply.reasoning})
+            for call in reply.calls:
+                names = {"tool_name": call.name, "tool_call_id": call.id}
+                arguments = json.dumps(call.arguments)
+                parts.append({"part_kind": "tool-call", "args": arguments, **names})
+            messages.append({"kind": "response", "parts": parts})
+            request = [_write_pydantic_ai_result(call) for call in reply.calls]
+    return {"messages": messages}
+
+
+def _write_pydantic_ai_result(call: Call) -> Any:
+    names = {"tool_name": call.name, "tool_call_id": call.id, "content": call.result}
+    if call.is_error:
+        return {"part_kind": "retry-prompt", **names}
+    return {"part_kind": "tool-return", "outcome": "success", **names}
+
+
+def _write_autogen(conversation: Conversation) -> Any:
+    """Write the context of a model, whose messages have a type instead of a role."""
+    messages: list[Any] = [{"type": "SystemMessage", "content": conversation.system}]
+    for turn in conversation.turns:
+        messages.append({"type": "TextMessage", "source": "user", "content": turn.question})
+        for reply in turn.replies:
+            message: dict[str, Any] = {"type": "AssistantMessage", "source": "agent"}
+            message |= {"content": reply.text, "thought": reply.reasoning}
+            if reply.calls:
+                message["content"] = [_write_autogen_call(call) for call in reply.calls]
+            messages.append(message)
+            results = [
+                {"call_id": c.id, "name": c.name, "content": c.result, "is_error": c.is_error}
+                for c in reply.calls
+            ]
+            if results:
+                messages.append({"type": "FunctionExecutionResultMessage", "content": results})
+    return {"messages": messages}
+
+
+def _write_autogen_call(call: Call) -> Any:
+    return {"id": call.id, "name": call.name, "arguments": json.dumps(call.arguments)}
+
+
 DIALECTS = {
     "openai_chat": Dialect(_write_openai),
     "ollama": Dialect(_write_ollama, has_ids=False),
@@ -320,4 +433,7 @@ DIALECTS = {
     "cohere_v1": Dialect(_write_cohere_v1, has_ids=False, has_reasoning=False),
     "langchain": Dialect(_write_langchain, has_error_marks=True),
     "otel_genai": Dialect(_write_otel),
+    "ai_sdk": Dialect(_write_ai_sdk, has_error_marks=True),
+    "autogen": Dialect(_write_autogen, has_error_marks=True, has_text_beside_calls=False),
+    "pydantic_ai": Dialect(_write_pydantic_ai, has_error_marks=True),
 }

@@ -1,0 +1,129 @@
+"""Chat logs of several programs: where each one has the request, the response and its errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.common.other_formats import find_other_format
+from fcreview.importers.registry import discover
+from fcreview.model.item import Item
+from tests.importers.run_reading import read_runs
+
+QUESTION = {"role": "user", "content": "How warm is it?"}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+REPLY = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+COMPLETION = {"choices": [{"message": REPLY, "finish_reason": "tool_calls"}]}
+BEDROCK_REPLY = {
+    "role": "assistant",
+    "content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {"x": 1}}}],
+}
+ANTHROPIC_REPLY = {
+    "role": "assistant",
+    "type": "message",
+    "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}],
+}
+EXCHANGES: dict[str, dict[str, Any]] = {
+    "Langfuse": {"id": "o", "type": "GENERATION", "input": [QUESTION], "output": REPLY},
+    "Langfuse with tools": {"input": {"messages": [QUESTION], "tools": []}, "output": REPLY},
+    "Weave": {"inputs": {"messages": [QUESTION]}, "output": COMPLETION},
+    "Helicone": {"request_body": {"messages": [QUESTION]}, "response_body": COMPLETION},
+    "Bedrock": {
+        "schemaType": "ModelInvocationLog",
+        "input": {"inputBodyJson": {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}},
+        "output": {"outputBodyJson": {"output": {"message": BEDROCK_REPLY}}},
+    },
+    "OpenAI's batch": {"custom_id": "q", "response": {"status_code": 200, "body": COMPLETION}},
+    "Anthropic's batch": {
+        "custom_id": "q",
+        "result": {"type": "succeeded", "message": ANTHROPIC_REPLY},
+    },
+}
+FAILED_REQUESTS: dict[str, dict[str, Any]] = {
+    "status": {"custom_id": "q", "response": {"status_code": 500, "body": {}}},
+    "expired": {"custom_id": "q", "response": None, "error": {"code": "batch_expired"}},
+    "Anthropic": {"custom_id": "q", "result": {"type": "errored", "error": {"type": "api_error"}}},
+}
+REFUSED = {
+    "an export of ChatGPT": {"mapping": {}, "current_node": "a", "create_time": 1},
+    "an export of claude.ai": {"chat_messages": [{"sender": "human"}]},
+    "a log of OpenAI Evals": {"spec": {"completion_fns": []}},
+    "spans of OpenInference (Phoenix)": {"attributes": {"openinference.span.kind": "LLM"}},
+    "steps of smolagents": {"step_number": 1, "model_input_messages": []},
+    "a trajectory of DSPy": {"trajectory": {"tool_name_0": "f"}},
+    "an output of CrewAI": {"raw": "", "tasks_output": []},
+    "a chat log in another form": {"own": [{"role": "user", "content": "Hi"}]},
+}
+
+
+def read_one(folder: Path, *lines: dict[str, Any]) -> Item:
+    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (item,), _ = read_runs(discover([folder]).plans)
+    return item
+
+
+def list_issues(item: Item) -> list[str]:
+    return [issue.what for issue in item.issues]
+
+
+@pytest.mark.parametrize("program", EXCHANGES)
+def test_call_in_the_response_is_read(tmp_path: Path, program: str) -> None:
+    item = read_one(tmp_path, EXCHANGES[program])
+    assert [(call.name, call.arguments) for call in item.predicted] == [("f", {"x": 1})]
+    assert item.issues == []
+
+
+def test_output_that_is_a_text_is_the_reply(tmp_path: Path) -> None:
+    item = read_one(tmp_path, {"input": [QUESTION], "output": "18 degrees."})
+    assert [message.content for message in item.messages] == ["How warm is it?", "18 degrees."]
+    assert item.issues == []
+
+
+def test_output_beside_a_reply_is_metadata(tmp_path: Path) -> None:
+    messages = [QUESTION, {"role": "assistant", "content": "18."}]
+    item = read_one(tmp_path, {"messages": messages, "output": "a summary"})
+    assert [message.content for message in item.messages] == ["How warm is it?", "18."]
+    assert item.extra.metadata["output"] == "a summary"
+
+
+def test_output_of_unknown_form_is_an_issue(tmp_path: Path) -> None:
+    item = read_one(tmp_path, {"input": [QUESTION], "output": {"answer": "18 degrees."}})
+    assert list_issues(item) == ["messages[1]: message of unknown role without a name"]
+    assert "18 degrees." in item.messages[-1].content
+
+
+def test_trace_with_observations_is_no_chat_log(tmp_path: Path) -> None:
+    trace = EXCHANGES["Langfuse"] | {"observations": [{"type": "TOOL"}], "scores": []}
+    (tmp_path / "log.jsonl").write_text(json.dumps(trace) + "\n")
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert "looks like a Langfuse export" in found.issues[-1].what
+
+
+@pytest.mark.parametrize("kind", FAILED_REQUESTS)
+def test_failed_request_of_a_batch_is_an_incident(tmp_path: Path, kind: str) -> None:
+    item = read_one(tmp_path, FAILED_REQUESTS[kind])
+    assert item.incident is not None
+    assert item.predicted == []
+
+
+@pytest.mark.parametrize("name", ["choices", "candidates"])
+def test_further_replies_to_a_request_are_an_issue(tmp_path: Path, name: str) -> None:
+    replies = {"choices": [{"message": REPLY}] * 3, "candidates": [{"content": {"parts": []}}] * 3}
+    item = read_one(tmp_path, {"messages": [QUESTION], name: replies[name]})
+    issues = [text for text in list_issues(item) if "further replies" in text]
+    assert issues == [f"{name}[1]: 2 further replies to the same request not read, only the first"]
+
+
+def test_call_in_a_message_of_the_user_is_an_issue(tmp_path: Path) -> None:
+    item = read_one(tmp_path, {"messages": [QUESTION, REPLY | {"role": "user"}]})
+    assert "messages[1]: calls in a message of role user" in list_issues(item)
+
+
+@pytest.mark.parametrize("title", REFUSED)
+def test_format_that_is_not_imported_is_named(title: str) -> None:
+    other = find_other_format(json.dumps(REFUSED[title]).encode())
+    assert other is not None and other.title == title

@@ -2,8 +2,8 @@
 
     python benchmarks/importers_compared.py [CONVERSATIONS]
 
-Writes the same conversations in each format, reads each one three times in turn, and prints the
-least processor time and its ratio to that of chat logs.
+Writes the same conversations in each format, reads each one five times in turn, and prints the
+least processor time and its ratio to that of chat logs. Fails if a ratio is above the budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
 DEFAULT_CONVERSATIONS = 1_000
-N_ROUNDS = 3
+N_ROUNDS = 5
 N_CALLS = 6
 MAX_RATIO = 1.5
 WORDS = [
@@ -375,9 +375,14 @@ def main() -> None:
                 seconds[form.name].append(measure(folders[form.name], count * N_CALLS))
 
     base = min(seconds[FORMS[0].name])
+    slow_forms: list[str] = []
     for form in FORMS:
         least = min(seconds[form.name])
         print(f"{form.name:<12} {least:6.2f} s {least / base:5.2f}x")
+        if least > MAX_RATIO * base:
+            slow_forms.append(form.name)
+    if slow_forms:
+        sys.exit(f"more than {MAX_RATIO} times a chat log: {', '.join(slow_forms)}")
 
 
 if __name__ == "__main__":

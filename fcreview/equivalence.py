@@ -277,30 +277,38 @@ def _is_equivalent_object(
 def can_be_omitted(
     rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]
 ) -> bool:
-    """Whether an argument can be omitted although the golden answer has it, because omitting it
-    means the documented default, and the default is accepted.
+    """Whether an argument can be omitted although the golden answer has it.
 
-    That needs a rule of the kind `default-omittable` in `rules`.
+    It can be omitted if `rules` has a rule of the kind `default-omittable`, and if the golden
+    answer accepts the documented default. Omitting the argument then means the same.
     """
-    if parameter.default is NO_DEFAULT or not any(
-        rule.kind == "default-omittable" for rule in rules
-    ):
+    if parameter.default is NO_DEFAULT:
         return False
-    default_text = str(parameter.default).casefold()
-    return any(
-        is_equivalent(_NUMBER_EQUAL, one, parameter.default)
-        or (isinstance(one, (str, bool, int, float)) and str(one).casefold() == default_text)
-        for one in accepted_values
-    )
+    if not any(rule.kind == "default-omittable" for rule in rules):
+        return False
+    return any(_is_default(value, parameter.default) for value in accepted_values)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a value is the default, also as an equal number or as a text in another case."""
+    if is_equivalent(_NUMBER_EQUAL, value, default):
+        return True
+    is_scalar = isinstance(value, (str, bool, int, float))
+    return is_scalar and str(value).casefold() == str(default).casefold()
 
 
 _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
 def _rule_accepts(rule: EquivalenceRule, golden: Any, predicted: Any) -> bool:
-    """Whether a rule makes two different values equivalent, by the kind of the rule: equal numbers
-    of different types, texts that differ only in case or in the notation of powers, or the two
-    values that the rule names.
+    """Whether a rule accepts a predicted value that differs from the golden value.
+
+    The kind of the rule decides:
+
+    * `number-equal` accepts an equal number of another type, such as 2.0 for 2.
+    * `ignore-case` accepts a text that differs only in case.
+    * `power-notation` accepts `x**2` for `x^2`, and the other way round.
+    * `accept` accepts exactly one predicted value for one golden value. The rule names both.
     """
     are_strings = isinstance(golden, str) and isinstance(predicted, str)
     match rule.kind:
@@ -309,12 +317,15 @@ def _rule_accepts(rule: EquivalenceRule, golden: Any, predicted: Any) -> bool:
         case "ignore-case":
             return are_strings and golden.casefold() == predicted.casefold()
         case "power-notation":
-            return are_strings and _POWER_OPERATOR.sub("^", golden) == _POWER_OPERATOR.sub(
-                "^", predicted
-            )
+            return are_strings and _unify_powers(golden) == _unify_powers(predicted)
         case "accept":
             return is_same_value(rule.wanted, golden) and is_same_value(rule.given, predicted)
     return False
+
+
+def _unify_powers(text: str) -> str:
+    """Write all power operators of a text as `^`."""
+    return _POWER_OPERATOR.sub("^", text)
 
 
 def _is_number(value: Any) -> bool:

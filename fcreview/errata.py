@@ -89,8 +89,8 @@ class ErrataEntry:
         """
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
         for name in _REQUIRED_FIELDS:
-            is_present = name in texts if name in _STRING_FIELDS else name in raw
-            if not is_present:
+            is_no_string = name in _STRING_FIELDS and name not in texts
+            if name not in raw or is_no_string:
                 raise ErrataError(f"the field {name} is missing or is not a string")
         return cls(
             **texts,
@@ -138,10 +138,10 @@ def _select_strings(values: Any) -> tuple[str, ...]:
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON
-    `[[turn, text], ...]`.
+    """Return a hash of the question: of the user messages with which the turns begin.
 
-    It does not depend on the system message, which can differ between runs.
+    The hash is BLAKE2b with 8 bytes, as hex, of the JSON `[[turn, text], ...]`. It does not depend
+    on the system message, which can differ between runs.
     """
     opening = [
         [message.turn, message.content]

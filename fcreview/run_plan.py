@@ -200,6 +200,9 @@ class RunPlan:
         return not self.executes and import_fingerprint == self._compute_fingerprint(executes=True)
 
     def _compute_fingerprint(self, *, executes: bool) -> int:
+        """Return a number whose last three digits are the importer version, and whose other digits
+        are a checksum of the options and errata.
+        """
         settings = [f"{name}={value}" for name, value in sorted(self.options.items())]
         if self.errata:
             settings.append(self.errata.digest)
@@ -207,7 +210,9 @@ class RunPlan:
             settings.append("execute")
         if not settings:
             return self.version
-        return self.version + 1000 * (crc32(" ".join(settings).encode()) & 0xFFFFF)
+
+        checksum = crc32(" ".join(settings).encode()) & 0xFFFFF
+        return 1000 * checksum + self.version
 
     def has_importer_version(self, import_fingerprint: int) -> bool:
         """Whether the run was imported by this version of the importer, by the fingerprint of

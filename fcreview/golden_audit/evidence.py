@@ -414,11 +414,12 @@ class RunWeigher:
         """Category -> number of a run -> information content, in bits, of a failure of the run."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
-        """Compute how much each run says about the golden answer of a question. A run that seldom
-        fails has a large weight.
+        """Compute the weight of each run that answered a question: how much the run's answer says
+        about the golden answer.
 
-        Only runs count that pass the question, or fail it with an answer that could be decoded. The
-        runs of one model family share the weight of a run, because they are not independent.
+        A run that seldom fails in the question's category has a large weight. The runs of a model
+        family share the weight of one run, because they are not independent. Only runs count that
+        pass the question, or that fail it with an answer that could be decoded.
         """
         profiles = self._run_profiles
         runs: list[int] = []
@@ -427,14 +428,18 @@ class RunWeigher:
             if answer.passed or fails_decoded:
                 runs += [run for run in answer.runs if run in profiles]
 
-        failure_bits = self._compute_failure_bits_by_run(question.key.category)
         family_sizes = Counter(profiles[run].family for run in runs)
-        bits = {run: failure_bits[run] / family_sizes[profiles[run].family] for run in runs}
+        failure_bits = self._compute_failure_bits_by_run(question.key.category)
+        bits = {}
+        for run in runs:
+            n_runs_of_family = family_sizes[profiles[run].family]
+            bits[run] = failure_bits[run] / n_runs_of_family
         return RunWeights(bits, n_families=len(family_sizes), run_profiles=profiles)
 
     def _compute_failure_bits_by_run(self, category: str) -> dict[int, float]:
-        """Return how much a failure in a category says about a question, by run. The results are
-        cached.
+        """Return the information content, in bits, of a failure of each run in a category.
+
+        The results are cached.
         """
         if category not in self._failure_bits:
             bits = {}
@@ -548,26 +553,28 @@ def _collect_passing_differences(question: AuditedQuestion) -> frozenset[tuple[A
 def _list_failing_answers(
     question: AuditedQuestion, passing_differences: Container[tuple[Any, ...]]
 ) -> list[FailingAnswer]:
-    """Return the decoded failing answers that have differences which no passing answer has, with
-    these differences.
+    """Return the failing answers, each with the differences that may be why it fails.
+
+    These are its differences from the golden answer that no passing answer has, too. Answers
+    without such a difference, and answers that could not be decoded, are left out.
     """
-    answers = []
-    # Answers with the same calls share one list of differences, and then also the result.
-    cache: dict[int, list[AnswerDifference]] = {}
+    failing_answers = []
+    # Answers with the same calls share one list of differences, so it is filtered only once.
+    remaining_by_list_id: dict[int, list[AnswerDifference]] = {}
     for answer in question.failing_answers:
         if not answer.is_decoded:
             continue
         list_id = id(answer.differences)
-        if list_id not in cache:
-            cache[list_id] = [
+        if list_id not in remaining_by_list_id:
+            remaining_by_list_id[list_id] = [
                 difference
                 for difference in answer.differences
                 if difference.match_key not in passing_differences
             ]
-        remaining = cache[list_id]
+        remaining = remaining_by_list_id[list_id]
         if remaining:
-            answers.append((answer, remaining))
-    return answers
+            failing_answers.append((answer, remaining))
+    return failing_answers
 
 
 def _list_golden_arguments(
@@ -593,12 +600,15 @@ def _list_golden_arguments(
 
 def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     """Return a function that parses a function doc and caches the result."""
-    cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
+    schemas: dict[int, FunctionSchema] = {}
+    parsed_docs: list[dict[str, Any]] = []
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
-        # The cache keeps `raw`, so that no other object gets its id.
-        if id(raw) not in cache:
-            cache[id(raw)] = raw, read_function_schema(raw)
-        return cache[id(raw)][1]
+        doc_id = id(raw)
+        if doc_id not in schemas:
+            schemas[doc_id] = read_function_schema(raw)
+            # An object that is kept cannot lose its id to another object.
+            parsed_docs.append(raw)
+        return schemas[doc_id]
 
     return read_schema

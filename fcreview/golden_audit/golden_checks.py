@@ -891,8 +891,9 @@ def _is_mentioned(leaf: Any, text: TextContent) -> bool:
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings inside a value, up to 8 levels deep, for the first of
-    several accepted values.
+    """Yield the numbers and strings inside a value, from at most `MAX_LEAF_DEPTH` levels.
+
+    If several values are accepted, only the first one counts.
     """
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:

@@ -99,11 +99,13 @@ def _format_arguments(arguments: Any) -> str:
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Return the first differences between the golden calls and the predicted calls.
+    """Return the differences between the golden calls and the predicted calls, at most
+    `MAX_DIFFERENCES`.
 
-    Differences that the benchmark's normalisation removes are left out. `pairs` says which calls
-    belong together. It refers to a call by its turn and its index in the turn.
+    Values that are equal after the benchmark's normalisation are no differences. `pairs` says
+    which golden call belongs to which predicted call.
     """
+    # A pair names its calls by their turn and their index in the turn.
     golden_by_place = {(call.turn, call.index): call for call in golden_calls}
     predicted_by_place = {(call.turn, call.index): call for call in predicted_calls}
 

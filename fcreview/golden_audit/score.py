@@ -166,9 +166,11 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
 def _compute_reversal_strength(
     failed: Collection[int], passed: Collection[int], profiles: Mapping[int, RunProfile]
 ) -> float:
-    """Return 2 p - 1, where p is the probability that a failing run is better than a passing run.
-    The strength is lower if one side has fewer than three model families, and 0 if one side has
-    fewer than `MIN_FAMILIES`.
+    """Return how clearly the failing runs are better than the passing runs: 1 if each failing run
+    has a higher pass rate than each passing run, 0 if they are equally good, else between -1 and 1.
+
+    With few model families on one side, the strength is lower. It is 0 with fewer than
+    `MIN_FAMILIES`.
     """
     n_failed_families = len({profiles[run].family for run in failed})
     n_passed_families = len({profiles[run].family for run in passed})
@@ -179,8 +181,10 @@ def _compute_reversal_strength(
     failed_rates = _weight_by_family(failed, profiles)
     passed_rates = _weight_by_family(passed, profiles)
     n_pairs = n_failed_families * n_passed_families
+    # The probability that a failing run is better than a passing run.
     probability = sum_win_weights(failed_rates, passed_rates) / n_pairs
-    return (2 * probability - 1) * min(1.0, fewest / FULL_STRENGTH_FAMILIES)
+    strength = 2 * probability - 1
+    return strength * min(1.0, fewest / FULL_STRENGTH_FAMILIES)
 
 
 def _weight_by_family(
@@ -193,18 +197,20 @@ def _weight_by_family(
 
 def sum_win_weights(runs: Sequence[RateAndWeight], other_runs: Sequence[RateAndWeight]) -> float:
     """Sum the weights of all pairs in which one of `runs` has a higher pass rate than one of
-    `other_runs`. The weight of a pair is the product of the two weights. A pair with equal rates
-    counts half.
+    `other_runs`.
+
+    The weight of a pair is the product of the two weights. A pair with equal rates counts half.
     """
     ordered = sorted(other_runs)
     rates = [rate for rate, _ in ordered]
+    # weight_below[n] is the total weight of the n other runs with the lowest rates.
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
-    """Element n is the total weight of the n other runs with the lowest rates."""
 
     won = []
     for rate, weight in runs:
         lower = weight_below[bisect_left(rates, rate)]
         lower_or_equal = weight_below[bisect_right(rates, rate)]
+        # The mean of both counts each other run with an equal rate half.
         won.append(weight * (lower + lower_or_equal) / 2)
     return sum(won)
 
@@ -568,8 +574,10 @@ def _find_reasons(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[
 
 
 def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
-    """Weaken the reasons of a kind that more than `CONVENTION_SHARE` of a dataset's questions
-    have, so that together they weigh as much as the reasons of this share.
+    """Weaken the kinds of reasons that apply to a large part of a dataset's questions.
+
+    What occurs in more than `CONVENTION_SHARE` of the questions is a convention of the benchmark.
+    Together, the reasons of such a kind then weigh as much as those of this share of questions.
     """
     factors = _compute_convention_factors(question_reasons)
     weakened: QuestionReasons = []

@@ -22,26 +22,29 @@ class _Edit:
 def transfer_correction(
     old_calls: Sequence[Call], new_calls: Sequence[Call], sibling_calls: Sequence[Call]
 ) -> list[Call] | None:
-    """Return the golden calls of a sibling with the correction that turned `old_calls` into
-    `new_calls`.
+    """Return the golden calls of a sibling question after the same correction, which turned
+    `old_calls` into `new_calls`.
 
-    The sibling must have the replaced calls one after the other, and a neighbour of inserted calls.
-    Otherwise, the correction does not fit, and the result is None. Turns may differ: a new call is
-    in the turn of the call that it replaces or follows.
+    Returns None if the correction does not fit. It fits if the sibling has all replaced calls, one
+    after the other, and has the call next to which calls are inserted. A new call gets the turn
+    that this call has in the sibling, which may be another one than in `new_calls`.
     """
     sibling_place = _align(old_calls, sibling_calls)
-    calls = list(sibling_calls)
+    corrected = list(sibling_calls)
     # From the end to the start, so that the places of earlier calls stay valid.
     for edit in reversed(list(_list_edits(old_calls, new_calls))):
         neighbour = _find_neighbour(edit, old_calls)
-        if not _is_together(edit, sibling_place) or neighbour not in sibling_place:
+        if neighbour not in sibling_place or not _is_together(edit, sibling_place):
             return None
+
         place = sibling_place[neighbour]
-        first_replaced = place if neighbour == edit.start else place + 1
         turn = sibling_calls[place].turn
-        new_calls_of_sibling = [replace(call, turn=turn) for call in edit.new]
-        calls[first_replaced : first_replaced + edit.end - edit.start] = new_calls_of_sibling
-    return _number_calls(calls)
+        added_calls = [replace(call, turn=turn) for call in edit.new]
+        is_behind_neighbour = neighbour < edit.start
+        start = place + 1 if is_behind_neighbour else place
+        n_replaced = edit.end - edit.start
+        corrected[start : start + n_replaced] = added_calls
+    return _number_calls(corrected)
 
 
 def _list_edits(old_calls: Sequence[Call], new_calls: Sequence[Call]) -> Iterator[_Edit]:
@@ -58,8 +61,9 @@ def _match_calls(first: Sequence[Call], second: Sequence[Call]) -> SequenceMatch
 
 
 def _align(old_calls: Sequence[Call], sibling_calls: Sequence[Call]) -> dict[int, int]:
-    """Return the place of each old call in the sibling, by its place. Calls that the sibling lacks
-    are left out.
+    """Return the index of each old call -> the index of the same call in the sibling.
+
+    Calls that the sibling lacks are left out.
     """
     places = {}
     for block in _match_calls(old_calls, sibling_calls).get_matching_blocks():
@@ -69,23 +73,28 @@ def _align(old_calls: Sequence[Call], sibling_calls: Sequence[Call]) -> dict[int
 
 
 def _find_neighbour(edit: _Edit, old_calls: Sequence[Call]) -> int:
-    """Return the place of the call that decides where the new calls go: the first replaced call,
-    else the call before the inserted ones, else the call after them.
+    """Return the index of the old call that decides where the new calls go, and in which turn.
+
+    It is the first replaced call. If calls are only inserted, it is the call before them, or the
+    call after them if there is no call before or if only the call after is in their turn.
     """
     has_replaced_calls = edit.end > edit.start
     if has_replaced_calls or edit.start == 0:
         return edit.start
-    is_in_next_turn = edit.start < len(old_calls) and edit.new[0].turn == old_calls[edit.start].turn
-    return edit.start if is_in_next_turn else edit.start - 1
+    if edit.start < len(old_calls) and edit.new[0].turn == old_calls[edit.start].turn:
+        return edit.start
+    return edit.start - 1
 
 
 def _is_together(edit: _Edit, sibling_place: Mapping[int, int]) -> bool:
-    """Whether the sibling has the replaced calls one after the other."""
-    places = [sibling_place.get(old_place) for old_place in range(edit.start, edit.end)]
-    if None in places:
-        return False
-    first_place = sibling_place.get(edit.start, 0)
-    return places == list(range(first_place, first_place + len(places)))
+    """Whether the sibling has all replaced calls, one after the other."""
+    expected_place = sibling_place.get(edit.start)
+    for old_place in range(edit.start, edit.end):
+        place = sibling_place.get(old_place)
+        if place is None or place != expected_place:
+            return False
+        expected_place = place + 1
+    return True
 
 
 def _number_calls(calls: Sequence[Call]) -> list[Call]:

@@ -180,10 +180,10 @@ def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQue
 
 
 def _is_ambiguous(group: Sequence[SiblingQuestion]) -> bool:
-    """Whether two questions of a group are turns of the same conversation.
+    """Whether two questions of a group come from the same conversation.
 
-    They are different questions then, although the user's messages are equal. HammerBench has such
-    snapshots of its conversations.
+    Such questions are different ones, although the user's messages are equal. HammerBench, for
+    example, asks for each step of a conversation.
     """
     conversations = set()
     for question in group:
@@ -220,13 +220,15 @@ def _list_similar_pairs(questions: Sequence[SiblingQuestion]) -> list[_SimilarPa
 def _find_best_similarities(
     pairs: Iterable[_SimilarPair],
 ) -> dict[tuple[int, _DatasetPart], float]:
-    """Return (item, part of the dataset) -> the highest similarity of the item's question to a
-    question in that part.
+    """Return how similar the most similar question of another part of the dataset is.
+
+    The keys are (item of the question, other part of the dataset).
     """
     best: defaultdict[tuple[int, _DatasetPart], float] = defaultdict(float)
     for pair in pairs:
         for own, other in ((pair.first, pair.second), (pair.second, pair.first)):
-            best[own.item, other.part] = max(best[own.item, other.part], pair.similarity)
+            key = (own.item, other.part)
+            best[key] = max(best[key], pair.similarity)
     return best
 
 

@@ -332,14 +332,15 @@ def _compute_arguments_cost(golden: Call, predicted: Call, rules: ComparisonRule
     """
     if golden.arguments is None or predicted.arguments is None:
         return UNDECODABLE_COST
+
     cost = 0.0
-    given = predicted.arguments
     for name, accepted in golden.arguments.items():
-        if name in given:
-            cost += _compute_argument_cost(accepted, given[name], rules)
+        if name in predicted.arguments:
+            cost += _compute_argument_cost(accepted, predicted.arguments[name], rules)
         elif not accepted.optional:
             cost += 1
-    return cost + sum(name not in golden.arguments for name in given)
+    unexpected_names = predicted.arguments.keys() - golden.arguments.keys()
+    return cost + len(unexpected_names)
 
 
 def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:

@@ -6,7 +6,7 @@ describe the groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -107,24 +107,23 @@ class Cluster:
     """
 
     @property
-    def names_by_grouping(self) -> tuple[str | None, ...]:
-        """Value of each property in `GROUPINGS`; None for a property that the failures do not
+    def names_by_grouping(self) -> Mapping[Grouping, str | None]:
+        """Value of the property of each grouping; None for a property that the failures do not
         share.
 
         A cluster of incidents has the filter term of its kind in every grouping, such as
         `incident:rate_limit`.
         """
         if self.incident is not None:
-            return (self.terms[BY_ERROR_TYPE],) * len(GROUPINGS)
-        error_type = self.error_type or None
-        return (
-            error_type,
-            self.function,
-            self.argument,
-            self.category,
-            self._value_pair,
-            self.decisive_step,
-        )
+            return dict.fromkeys(range(len(GROUPINGS)), self.terms[BY_ERROR_TYPE])
+        return {
+            BY_ERROR_TYPE: self.error_type or None,
+            BY_FUNCTION: self.function,
+            BY_ARGUMENT: self.argument,
+            BY_CATEGORY: self.category,
+            BY_VALUE: self._value_pair,
+            BY_DECISIVE_STEP: self.decisive_step,
+        }
 
     @property
     def description(self) -> str:
@@ -198,20 +197,23 @@ class ClusterGroup:
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
-    """Group clusters of failing items by their name in a grouping, such as the function, largest
-    group first.
+    """Group clusters of failing items by their name in a grouping, such as the function.
 
-    Incidents come before failures of the model. In the grouping by value, the group without a name
-    comes last.
+    Groups of incidents come first, then the largest group of failures. In the grouping by value,
+    the group without a name comes last.
     """
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
-        key = cluster.terms[grouping], cluster.names_by_grouping[grouping]
-        groups.setdefault(key, ClusterGroup(*key)).clusters.append(cluster)
+        term = cluster.terms[grouping]
+        name = cluster.names_by_grouping[grouping]
+        group = groups.setdefault((term, name), ClusterGroup(term, name))
+        group.clusters.append(cluster)
 
     def get_sort_key(group: ClusterGroup) -> tuple[bool, bool, int]:
+        # False sorts before True.
+        is_failure = not group.is_incident
         comes_last = grouping == BY_VALUE and group.name is None
-        return not group.is_incident, comes_last, -group.count
+        return is_failure, comes_last, -group.count
 
     return sorted(groups.values(), key=get_sort_key)
 
@@ -301,10 +303,10 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "Â
 def _find_largest_part(
     clusters: Sequence[Cluster], outer: Grouping, inner: Grouping, separator: str
 ) -> _ClusterSummary | None:
-    """Return the largest part of the clusters whose failures have one name in a grouping.
+    """Return a summary of the largest set of clusters with the same name, or None without clusters.
 
-    The name is that in the outer grouping, or one in the inner grouping that several clusters
-    share.
+    The name is that in the outer grouping, such as the function. It can also be a name in the inner
+    grouping, such as an argument, if several clusters share it.
     """
     parts = [
         _summarize_clusters_of_name(clusters_of_name, outer, inner, separator)
@@ -347,20 +349,22 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_group(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
-    """Explain the kind of decisive step or the most frequent error type of a group: `mostly
-    value_error:string: string is not an accepted value`. Returns an empty text for an unknown error
-    type.
+    """Explain the most frequent error type of a group: `mostly value_error:string: string is not an
+    accepted value`. In the grouping by decisive step, explain the kind of the step.
+
+    Returns an empty text for an unknown error type.
     """
     if grouping == BY_DECISIVE_STEP and not group.is_incident:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
 
     groups_by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
-    name = groups_by_error_type[0].name or ""
-    meaning = describe_error_type(name)
+    largest, *other_groups = groups_by_error_type
+    error_type = largest.name or ""
+    meaning = describe_error_type(error_type)
     if not meaning:
         return ""
-    explanation = f"{sanitize(name)}: {meaning}"
-    return f"mostly {explanation}" if len(groups_by_error_type) > 1 else explanation
+    explanation = f"{sanitize(error_type)}: {meaning}"
+    return f"mostly {explanation}" if other_groups else explanation
 
 
 def format_share(number: int, total: int) -> str:

@@ -81,6 +81,17 @@ def is_same_call(first: Call, second: Call) -> bool:
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
 
 
+@dataclass(frozen=True, slots=True)
+class _PlacedCall:
+    position: _CallPosition
+    call: Call
+
+    @property
+    def step(self) -> _Step:
+        turn, step, _ = self.position
+        return turn, step
+
+
 class RepeatedCalls:
     """Index of an item's predicted and quoted calls.
 
@@ -90,40 +101,40 @@ class RepeatedCalls:
     def __init__(self, item: Item) -> None:
         """Index the calls of an item: those that the model made, and those that messages quote."""
         self._steps = assign_step_numbers(item)
-        self._predicted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
-        self._quoted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
+        self._predicted: defaultdict[Hashable, list[_PlacedCall]] = defaultdict(list)
+        self._quoted: defaultdict[Hashable, list[_PlacedCall]] = defaultdict(list)
         for call in sorted(item.predicted, key=_get_position):
-            self._predicted[_make_call_key(call)].append((_get_position(call), call))
+            self._predicted[_make_call_key(call)].append(_PlacedCall(_get_position(call), call))
         for message in item.messages:
             if message.name != GOLDEN_CALL:
                 continue
             # A quoted call has no position among the calls of its step.
             position = (message.turn, message.step, 0)
             for call in parse_quoted_calls(message.content):
-                self._quoted[_make_call_key(call)].append((position, call))
+                self._quoted[_make_call_key(call)].append(_PlacedCall(position, call))
 
     def describe_earlier_occurrence(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before a call, predicted or quoted: `turn
-        1 step 2`; or None.
-        """
-        for (turn, step, _), earlier_call in self._list_earlier_calls(call):
-            if is_same_call(earlier_call, call):
+        """Return where the same call was predicted or quoted before: `turn 1 step 2`; or None."""
+        for earlier in self._list_earlier_calls(call):
+            if is_same_call(earlier.call, call):
+                turn, step, _ = earlier.position
                 step_number = self._steps.get((turn, step), step + 1)
                 return f"turn {turn + 1} step {step_number}"
         return None
 
-    def _list_earlier_calls(self, call: Call) -> Iterator[tuple[_CallPosition, Call]]:
-        """Yield the last predicted and the last quoted call with the key of a call, before it."""
+    def _list_earlier_calls(self, call: Call) -> Iterator[_PlacedCall]:
+        """Yield the last predicted and the last quoted call before a call that have its key."""
         key = _make_call_key(call)
         position = _get_position(call)
         predicted = self._predicted.get(key, [])
-        n_earlier = bisect_left(predicted, position, key=lambda entry: entry[0])
+        n_earlier = bisect_left(predicted, position, key=lambda placed: placed.position)
         if n_earlier:
             yield predicted[n_earlier - 1]
 
         # A quoted call has no index, so that only those of earlier steps come before the call.
-        step = position[:2]
-        quoted = [entry for entry in self._quoted.get(key, ()) if entry[0][:2] < step]
+        quoted = [
+            placed for placed in self._quoted.get(key, ()) if placed.step < (call.turn, call.step)
+        ]
         if quoted:
             yield quoted[-1]
 
@@ -138,6 +149,7 @@ def _make_call_key(call: Call) -> Hashable:
 
 def _make_value_key(value: Any, depth: int) -> Hashable:
     """Return a key that is equal for equal values. Values of different types have other keys."""
+    # NaN equals nothing, so its key is only its type, as that of deeply nested values.
     is_nan = value != value
     if depth > MAX_DEPTH or is_nan:
         return type(value).__name__
@@ -174,8 +186,8 @@ class ChatMessage:
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Convert the messages and calls of an item to a conversation as a chat shows it: the calls
-    stand in the reply that makes them, followed by their results.
+    """Convert the messages and calls of an item to a conversation as a chat shows it: each reply
+    contains its calls, and is followed by their results.
 
     The instruction to a simulated user is left out, because nobody in the conversation sees it.
     """
@@ -240,7 +252,11 @@ class _StepMessages:
             yield self._reply
 
     def _make_other_message(self, message: Message) -> ChatMessage:
-        """Convert a message that is not the caller's. Results are those of the calls, in order."""
+        """Convert a message that the caller did not write.
+
+        The first result of a tool belongs to the first call of the reply, the second result to the
+        second call, and so on.
+        """
         chat_message = ChatMessage(
             message.role, message.content, name=message.name, sources=[message]
         )

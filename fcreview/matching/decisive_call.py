@@ -102,6 +102,11 @@ class _PairedItem:
 
     def __post_init__(self) -> None:
         """Collect the replies of the model, and each of its calls with the pair that it is in."""
+        self.missing += [
+            pair
+            for pair in self.item.pairs
+            if pair.predicted is None and self.turn in (None, pair.turn)
+        ]
         addressed_pairs = self._find_addressed_pairs()
         result_by_call_id = {
             message.call_id: message.content
@@ -124,7 +129,7 @@ class _PairedItem:
 
     def _find_addressed_pairs(self) -> dict[tuple[int, int], tuple[CallPair, str]]:
         """Return (turn, index) of a predicted call -> its call pair, and the pair's address, such
-        as `turn:1/call:2`. Also collect the pairs of golden calls that were not made in `missing`.
+        as `turn:1/call:2`.
         """
         n_pairs_in_turn: dict[int, int] = {}
         addressed_pairs = {}
@@ -134,8 +139,6 @@ class _PairedItem:
             if pair.predicted is not None:
                 address = call_address(pair.turn, position)
                 addressed_pairs[pair.turn, pair.predicted] = (pair, address)
-            elif self.turn in (None, pair.turn):
-                self.missing.append(pair)
         return addressed_pairs
 
     def _is_reply(self, message: ChatMessage) -> bool:
@@ -157,13 +160,17 @@ def add_decisive_call(
     item: Item, failed_turn: int | None = None, *, only_effect_counts: bool
 ) -> None:
     """Guess the decisive step of an item that fails, and add it as a recomputed verdict.
-    `failed_turn` is from 0, or None if it is unknown. `only_effect_counts` states whether the
-    benchmark compares only the effect of calls.
+
+    Args:
+        item: The item. An item that does not fail stays as it is.
+        failed_turn: The turn that fails, from 0, or None if it is unknown.
+        only_effect_counts: Whether the benchmark compares only the effect of calls.
     """
-    if item.official is False or (item.official is None and item.rule is False):
-        add_guessed_step(
-            item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts)
-        )
+    # The official verdict counts. Without it, the recomputed one does.
+    verdict = item.rule if item.official is None else item.official
+    if verdict is False:
+        step = find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts)
+        add_guessed_step(item, step)
 
 
 def find_decisive_call(
@@ -193,26 +200,28 @@ def find_decisive_call(
 
 
 def find_call_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation
-    began, or None.
+    """Return the step at which the model began to repeat a call until the end of the conversation,
+    or None.
+
+    Fewer than `MIN_REPEATS` equal calls are no loop.
     """
     numbered_calls = _list_numbered_calls(item)
-    n_equal = 1
-    while n_equal < len(numbered_calls):
+    repeated_calls: list[tuple[int, Call]] = []
+    for number, call in reversed(numbered_calls):
         _, last_call = numbered_calls[-1]
-        _, call_before = numbered_calls[-n_equal - 1]
-        if not is_same_call(call_before, last_call):
+        if not is_same_call(call, last_call):
             break
-        n_equal += 1
-    if n_equal < MIN_REPEATS:
+        repeated_calls.append((number, call))
+    if len(repeated_calls) < MIN_REPEATS:
         return None
 
     # The first of the equal calls may be right. The loop begins with the second one.
-    number, call = numbered_calls[1 - n_equal]
+    repeated_calls.reverse()
+    number, call = repeated_calls[1]
     return DecisiveStep(
         number,
         kind="repeated_call",
-        reason=f"{call.name} is called {n_equal} times with the same arguments.",
+        reason=f"{call.name} is called {len(repeated_calls)} times with the same arguments.",
     )
 
 
@@ -232,10 +241,10 @@ def _changes_state(call: Call) -> bool:
 
 
 def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Iterator[DecisiveStep]:
-    """Yield a step for each call that differs from its golden call and was not accepted by a
-    verdict, and for each refused call whose golden call is missing.
+    """Yield a step for each wrong call, and for each refused call whose golden call is missing.
 
-    With `only_effect_counts`, different calls count only if they change data.
+    A call is wrong if it differs from its golden call and no verdict accepts it. With
+    `only_effect_counts`, it must also be a call that changes data.
     """
     accepted_addresses = {
         verdict.target for verdict in paired.item.verdicts if verdict.value is True
@@ -243,12 +252,13 @@ def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Itera
     missing_names = {pair.name for pair in paired.missing}
     for made in paired.calls:
         name = made.call.name
-        counts = not only_effect_counts or _changes_state(made.call)
-        is_wrong = made.pair.state == "!" and made.address not in accepted_addresses
-        if is_wrong and counts:
+        is_different = made.pair.state == "!" and made.address not in accepted_addresses
+        has_effect = not only_effect_counts or _changes_state(made.call)
+        is_refused_attempt = made.pair.golden is None and made.refused and name in missing_names
+        if is_different and has_effect:
             reason = _explain_wrong_call(paired, made)
             yield DecisiveStep(made.message, kind="wrong_call", reason=reason)
-        elif made.pair.golden is None and made.refused and name in missing_names:
+        elif is_refused_attempt:
             reason = f"{name} is refused and not made correctly later."
             yield DecisiveStep(made.message, kind="refused_call", reason=reason)
 

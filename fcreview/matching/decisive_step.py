@@ -277,10 +277,8 @@ class _Facts:
         self.wrong = accepted or not_repaired
 
     def _match_write(self, write: _Write) -> None:
-        """Add a call that changes data to `done`, `refused`, `handovers` or `wrong`.
-
-        It performs a golden action, or an action that was refused, hands over to a human agent, or
-        is wrong.
+        """Say what a call that changes data means: add it to `done`, `refused`, `handovers` or
+        `wrong`. A wrong call of the simulated user is not added.
         """
         equal_indexes = [
             index
@@ -288,16 +286,21 @@ class _Facts:
             if _has_same_effect(action, write.call)
         ]
         open_indexes = [index for index in equal_indexes if index not in self.done]
+
+        # The environment refused a call that equals a golden action.
         if equal_indexes and write.refused:
             first_index, *_ = open_indexes or equal_indexes
             self.refused[first_index] = write
-        elif open_indexes:
+            return
+        # The call performs a golden action that was not done yet.
+        if open_indexes:
             first_index, *_ = open_indexes
             self.done[first_index] = write
-        elif write.by_user:
-            # A call of the simulated user is not the model's fault.
             return
-        elif _is_handover(write.call):
+        # A call of the simulated user is not the model's fault.
+        if write.by_user:
+            return
+        if _is_handover(write.call):
             self.handovers.append(write)
         else:
             self.wrong.append(write)
@@ -433,10 +436,7 @@ class _Facts:
                     yield DecisiveStep(number, kind="wrong_calculation", reason=reason)
 
     def find_wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
-        """Yield a step for each expected text that no reply contains. The step is at a message that
-        contains the text beside a call, else at the first reply with a similar number, else at the
-        last reply.
-        """
+        """Yield a step for each expected text that no reply contains."""
         for text in missing_texts:
             yield self._explain_missing_answer(text)
 
@@ -477,9 +477,17 @@ class _Facts:
         ]
 
     def _is_misstated_number(self, expected: str, stated: str) -> bool:
-        if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
+        """Whether a number in a reply is probably a wrong version of the expected number.
+
+        A number with a decimal point is, if no result of a tool contains it. An integer is, if it
+        has as many digits as the expected one, and at least `MIN_DIGITS`.
+        """
+        if not _NUMBER.fullmatch(expected):
             return False
-        if "." in expected:
+        is_decimal = "." in expected
+        if is_decimal != ("." in stated):
+            return False
+        if is_decimal:
             return not any(stated in result for result in self.results)
         return len(stated) == len(expected) >= MIN_DIGITS
 
@@ -686,8 +694,8 @@ def _is_wrong_calculation(call: Call, golden_numbers: Sequence[Counter[str]]) ->
 
 
 def explain_missing_call(name: str, made_calls: Iterable[Call], place: str = "") -> str:
-    """Return a sentence about a golden call that was not made: its function is never called, or
-    only otherwise. Then the sentence names the arguments of the last call.
+    """Return a sentence about a golden call that was not made. If its function was called with
+    other arguments, the sentence names those of the last call.
 
     Args:
         name: Function of the golden call.

@@ -50,20 +50,23 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     accepted_types = {get_type_name(expected) for expected in accepted}
     has_other_type = get_type_name(value) not in accepted_types
     if len(accepted) == 1:
-        golden = accepted[0]
-        if has_other_type:
-            shown_value = _format_with_type(value)
-            return f"type differs: {shown_value}, golden {_format_with_type(golden)}"
-        small_difference = _find_small_difference(accepted, value)
-        return (
-            small_difference or f"value differs: {abbreviate(value)}, golden {abbreviate(golden)}"
-        )
+        return _describe_difference_from_one(accepted[0], value, has_other_type=has_other_type)
 
     none_of = f"none of {len(accepted)} accepted values"
     if has_other_type:
         return f"type differs: {_format_with_type(value)}, {none_of}"
     small_difference = _find_small_difference(accepted, value)
     return f"{none_of}: {small_difference}" if small_difference else none_of
+
+
+def _describe_difference_from_one(golden: Any, value: Any, *, has_other_type: bool) -> str:
+    """Describe how a value differs from the only accepted value."""
+    if has_other_type:
+        return f"type differs: {_format_with_type(value)}, golden {_format_with_type(golden)}"
+    small_difference = _find_small_difference([golden], value)
+    if small_difference:
+        return small_difference
+    return f"value differs: {abbreviate(value)}, golden {abbreviate(golden)}"
 
 
 def _find_small_difference(accepted: Sequence[Any], value: Any) -> str | None:
@@ -398,7 +401,7 @@ def _diff_scalars(
     """Compare a value that is no list or object with the golden value, or two values of different
     types.
 
-    Returns no difference, or one. Its state is `~` if the rules of the benchmark accept the value:
+    Returns at most one difference. Its state is `~` if the rules of the benchmark accept the value:
     it is equal after normalisation, or is an integer instead of a float.
     """
     if is_same_value(expected, value):
@@ -410,7 +413,8 @@ def _diff_scalars(
             return [ArgumentDiff(path, state="~", reason=reason)]
 
     # Only arguments themselves may be integers instead of floats, and no values inside them.
-    if depth == 0 and rules.int_is_float and _is_integer_of_float(expected, value):
+    is_argument = depth == 0
+    if is_argument and rules.int_is_float and _is_integer_of_float(expected, value):
         reason = f"integer {abbreviate(value)} accepted as float {abbreviate(expected)}"
         return [ArgumentDiff(path, state="~", reason=reason)]
     return [ArgumentDiff(path, state="!", reason=describe_value_difference([expected], value))]
@@ -467,21 +471,16 @@ def _diff_lists(
     one side is missing or unexpected.
     """
     differences: list[ArgumentDiff] = []
-    n_equal_at_start = 0
-    n_equal_at_end = 0
+    ends = _EqualEnds(at_start=0, at_end=0)
     if len(expected) != len(value):
         reason = f"length {len(value)}, golden {len(expected)}"
         differences.append(ArgumentDiff(path, state="!", reason=reason))
-        n_equal_at_start = _count_equal_elements(expected, value, depth)
-        golden_from_end = expected[n_equal_at_start:][::-1]
-        value_from_end = value[n_equal_at_start:][::-1]
-        n_equal_at_end = _count_equal_elements(golden_from_end, value_from_end, depth)
+        ends = _find_equal_ends(expected, value, depth)
 
-    # The positions that both lists have, without the equal elements at both ends.
-    golden_end = len(expected) - n_equal_at_end
-    end = len(value) - n_equal_at_end
-    common_end = min(golden_end, end)
-    for index in range(n_equal_at_start, common_end):
+    golden_stop = len(expected) - ends.at_end
+    stop = len(value) - ends.at_end
+    common_stop = min(golden_stop, stop)
+    for index in range(ends.at_start, common_stop):
         element_path = append_to_path(path, index)
         differences.extend(
             diff_values(expected[index], value[index], element_path, depth + 1, budget)
@@ -490,9 +489,25 @@ def _diff_lists(
             return differences
 
     # One of these ranges is empty.
-    differences += _report_elements(path, range(common_end, golden_end), "-", "missing")
-    differences += _report_elements(path, range(common_end, end), "+", "not in golden")
+    differences += _report_elements(path, range(common_stop, golden_stop), "-", "missing")
+    differences += _report_elements(path, range(common_stop, stop), "+", "not in golden")
     return differences
+
+
+@dataclass(frozen=True, slots=True)
+class _EqualEnds:
+    """Numbers of elements that are equal at the beginning and at the end of two lists."""
+
+    at_start: int
+    at_end: int
+
+
+def _find_equal_ends(expected: Sequence[Any], value: Sequence[Any], depth: int) -> _EqualEnds:
+    at_start = _count_equal_elements(expected, value, depth)
+    # An element that is already counted at the beginning does not count again at the end.
+    golden_from_end = expected[at_start:][::-1]
+    value_from_end = value[at_start:][::-1]
+    return _EqualEnds(at_start, _count_equal_elements(golden_from_end, value_from_end, depth))
 
 
 def _report_elements(

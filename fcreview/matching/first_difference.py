@@ -361,9 +361,9 @@ class FirstDifference:
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """Set the function and the argument in which the benchmark's checker reports the error. The
-    golden and predicted value of the first difference are removed if they belong to another
-    function or argument.
+    """Set the function and the argument in which the benchmark's checker reports the error.
+
+    If the first difference is in another function or argument, its values are removed.
     """
     is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
     if function != item.diff_function or not is_inside:

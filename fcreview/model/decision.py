@@ -80,11 +80,14 @@ class Disagreement:
     @property
     def golden_fixes(self) -> list[dict[str, Any]]:
         """Return the different golden fixes that need a decision."""
+        if not self.golden_status:
+            return []
         fixes: list[dict[str, Any]] = []
         for answer in self.answers:
-            is_open = bool(answer.golden_fix and answer.golden_status and self.golden_status)
-            if is_open and answer.golden_fix is not None and answer.golden_fix not in fixes:
-                fixes.append(answer.golden_fix)
+            fix = answer.golden_fix
+            # A fix without a status was only a note.
+            if fix and answer.golden_status and fix not in fixes:
+                fixes.append(fix)
         return fixes
 
 
@@ -198,9 +201,13 @@ def _is_disputed(
 
     # Only a pass against the golden answer needs a fault on which all agree.
     is_agreed_pass = agreed is True and criterion in PASS_FAIL_CRITERIA
-    if not is_agreed_pass:
-        return False
+    return is_agreed_pass and _is_fault_disputed(opinions)
 
+
+def _is_fault_disputed(opinions: Iterable[Opinion]) -> bool:
+    """Whether the annotators who pass a target name different faults, and no adjudication resolves
+    this.
+    """
     faults = set()
     for opinion in opinions:
         if opinion.is_adjudication and can_resolve_disagreement(opinion):
@@ -322,8 +329,8 @@ def has_seen_other_verdicts(
         events: The annotator's events on the item, in order.
         context: Data by which verdicts follow from other verdicts.
         annotator: The annotator.
-        prediction_hash: Hash of the current answer; events on another answer do not count.
-        golden_hash: Hash of the current golden answer; likewise.
+        prediction_hash: Hash of the current answer. Events on another answer do not count.
+        golden_hash: Hash of the current golden answer. Events on another one do not count.
         presentation: 1 for the normal review of the item, 2 for its hidden duplicate.
     """
     decided_presentations: set[int] = set()
@@ -342,7 +349,7 @@ def has_seen_other_verdicts(
         opinions = fold_events(
             events_until_then, retracted, prediction_hash, golden_hash, presentation=shown_as
         )
-        item_decision = decide(opinions, context, annotator)[0]
+        item_decision, *_ = decide(opinions, context, annotator)
         if item_decision.mine is not None:
             decided_presentations.add(shown_as)
     return presentation in decided_presentations
@@ -396,8 +403,11 @@ def decide(
 def apply_golden_fix(decision: Decision, fix: GoldenFixDecision, verdict: bool | None) -> None:
     """Add the decision on the golden answer to the decision on an item.
 
-    `verdict`: recomputed verdict that the accepted fix changes, else None. It counts like a verdict
-    that follows from other verdicts: below human verdicts and above the automatic verdict.
+    Args:
+        decision: The decision on the item. It is changed.
+        fix: The decision on the golden answer.
+        verdict: The recomputed verdict, if the accepted fix changes it, else None. It counts less
+            than human verdicts and more than the automatic verdict.
     """
     decision.golden_status = fix.status
     if fix.golden_fix is not None:
@@ -461,17 +471,12 @@ def _apply_derived_verdicts(
         target_criterion: decision.human for target_criterion, decision in overriding.items()
     }
     decision_by_target = {(decision.target, decision.criterion): decision for decision in decisions}
-    targets = context.derivation.list_derivable_targets(overrides, context.automatic)
-    for target_criterion in targets:
+    for target_criterion in context.derivation.list_derivable_targets(overrides, context.automatic):
         decision = decision_by_target.get(target_criterion)
         if decision is not None and not _can_derive(decision, collected):
             continue
-
-        # A derived verdict that equals the automatic one changes nothing.
-        verdict = context.derivation.derive(
-            target_criterion, overrides, context.metadata, context.automatic
-        )
-        if verdict is None or is_same_verdict(verdict, context.automatic.get(target_criterion)):
+        verdict = _derive_changed_verdict(target_criterion, overrides, context)
+        if verdict is None:
             continue
 
         if decision is None:
@@ -481,6 +486,20 @@ def _apply_derived_verdicts(
         deciding = [overriding[source] for source in sources if source in overriding]
         _set_derived_verdict(decision, verdict, deciding)
     return list(decision_by_target.values())
+
+
+def _derive_changed_verdict(
+    target_criterion: TargetCriterion,
+    overrides: Mapping[TargetCriterion, Any],
+    context: RollUpContext,
+) -> Any:
+    """Return the verdict that follows from overrides, or None if it is the automatic one."""
+    verdict = context.derivation.derive(
+        target_criterion, overrides, context.metadata, context.automatic
+    )
+    if is_same_verdict(verdict, context.automatic.get(target_criterion)):
+        return None
+    return verdict
 
 
 def _find_overriding_decisions(
@@ -502,22 +521,22 @@ def _find_overriding_decisions(
 def _can_derive(
     decision: Decision, collected: Mapping[TargetCriterion, VerdictsByAnnotator]
 ) -> bool:
-    """Whether the verdict on a target can be derived: if nobody decided it, or if the reviews of
-    the target disagree.
+    """Whether the verdict on a target may follow from verdicts on others.
 
-    An open disagreement keeps what would hold without the disputed reviews. If a derived verdict is
-    one side of the disagreement, it is disputed too.
+    It may if nobody decided on the target, or if the reviews of the target disagree. An exception
+    is a disagreement in which one side is itself a derived verdict: it stays open.
     """
     if decision.decided_by is None:
         return True
-    return (
-        decision.decided_by == DISPUTED
-        and not collected[decision.target, decision.criterion].has_derived
-    )
+    if decision.decided_by != DISPUTED:
+        return False
+    return not collected[decision.target, decision.criterion].has_derived
 
 
 def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[Decision]) -> None:
-    """Set the derived verdict of a decision, which is decided as the verdicts in `deciding` are."""
+    """Set the derived verdict of a decision. It is as certain as the least certain decision in
+    `deciding`, from which it follows.
+    """
     decision.derived = verdict
     if decision.decided_by == DISPUTED:
         return
@@ -562,15 +581,19 @@ def _copy_incident_mark(decisions: Sequence[Decision]) -> None:
 def set_verdicts_without_bulk(
     decisions: Iterable[Decision], decisions_without_bulk: Iterable[Decision]
 ) -> None:
-    """Set the fields of `decisions` that depend on bulk reviews: `individual`, `individual_by` and
-    `mine_bulk`. `decisions_without_bulk` are the decisions that follow from all other reviews.
+    """Set the fields of decisions that say what holds without bulk reviews: `individual`,
+    `individual_by` and `mine_bulk`.
+
+    Args:
+        decisions: Decisions from all reviews. They are changed.
+        decisions_without_bulk: Decisions from the reviews that are no bulk reviews.
     """
     without_bulk = {
         (decision.target, decision.criterion): decision for decision in decisions_without_bulk
     }
     for decision in decisions:
-        target_criterion = decision.target, decision.criterion
-        individual = without_bulk.get(target_criterion) or Decision(*target_criterion)
+        target_criterion = (decision.target, decision.criterion)
+        individual = without_bulk.get(target_criterion, Decision(*target_criterion))
         decision.individual = individual.human
         decision.individual_by = individual.decided_by
         decision.mine_bulk = decision.mine is not None and individual.mine is None
@@ -646,10 +669,9 @@ def _list_annotators_of_parts(
 
 
 def _count_part_verdicts(opinions: Iterable[Opinion]) -> int:
-    """Count the targets and criteria, other than the item itself, with a current verdict.
+    """Count the targets and criteria, other than `item`/`correct`, with a current verdict.
 
-    A review of the mark of an incident says nothing about the answer, so it is no verdict on the
-    item or a part.
+    A review that marks an incident does not count, because it says nothing about the answer.
     """
     targets = set()
     for opinion in opinions:
@@ -778,9 +800,15 @@ def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
 def _find_decided_fault(
     outcome: _Outcome, adjudications: Sequence[Opinion], current: Sequence[Opinion]
 ) -> str | None:
-    """Return the fault with which an adjudicator passed the target. Otherwise, return the common
-    fault of all opinions whose verdict agrees with the decision, or "disputed" if they have
-    different faults.
+    """Return whose fault a failure is by the decision on a target: the fault of an adjudicator who
+    passed the target, else the common fault of the opinions that count.
+
+    Returns "disputed" if these opinions name different faults.
+
+    Args:
+        outcome: The decision on the target.
+        adjudications: The current adjudications.
+        current: The current opinions, including the adjudications.
     """
     if outcome.decided_by == "majority":
         # The reasons of the outvoted annotators do not count.

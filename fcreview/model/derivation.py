@@ -345,13 +345,15 @@ def _derive_snapshot_verdict(
     override neither, or if one is unknown.
     """
     function_key, arguments_key = _SNAPSHOT_CRITERIA
-    is_overridden = arguments_key in verdicts
     # In a whole conversation, the function of the first snapshot counts for all snapshots, and the
-    # metadata says whether it was right.
-    is_function_ok = metadata.get(FIRST_FUNCTION_KEY)
-    if not isinstance(is_function_ok, bool):
+    # metadata says whether it was right. A verdict on the own function then changes nothing.
+    is_first_function_ok = metadata.get(FIRST_FUNCTION_KEY)
+    if isinstance(is_first_function_ok, bool):
+        is_function_ok: Any = is_first_function_ok
+        is_overridden = arguments_key in verdicts
+    else:
         is_function_ok = verdicts.get(function_key, automatic.get(function_key))
-        is_overridden = is_overridden or function_key in verdicts
+        is_overridden = arguments_key in verdicts or function_key in verdicts
     if not is_overridden:
         return None
 
@@ -451,8 +453,10 @@ def _derive_soft_score(
     metadata: Metadata,
     automatic: Mapping[TargetCriterion, Any],
 ) -> float | None:
-    """The soft score of a call follows from the scores of its arguments if an annotator
-    overrides one of these.
+    """Derive the soft score of a call from the soft scores of its arguments.
+
+    Returns None if no annotator overrides the score of an argument, or if the score of the call
+    does not follow from those of its arguments.
     """
     overrides = _select_argument_scores(verdicts)
     has_automatic_score = _is_number(automatic.get(_ITEM_SOFT_SCORE))
@@ -473,7 +477,9 @@ def _select_argument_scores(
 
 def combine_soft_scores(argument_scores: Iterable[float]) -> float:
     """Return the soft score of a CONFETTI call with the golden name: the mean of the scores of its
-    arguments, 0 if one of them is 0, and 1 if there are no arguments.
+    arguments.
+
+    If one argument has the score 0, so has the call. A call without arguments has the score 1.
     """
     scores = list(argument_scores)
     if not scores:
@@ -517,10 +523,16 @@ class ClaimMeanRules(DerivationRules):
         """Return the claims that determine the coverage and, with the coverage, the item's
         verdict.
         """
-        claims = [each for each in reviewed if each[1].startswith(CLAIM_PREFIX)]
+        reviewed_claims = []
+        for target, criterion in reviewed:
+            if criterion.startswith(CLAIM_PREFIX):
+                reviewed_claims.append((target, criterion))
+
+        if target_criterion == _COVERAGE:
+            return reviewed_claims
         if target_criterion == ITEM_VERDICT:
-            return [_COVERAGE, *claims]
-        return claims if target_criterion == _COVERAGE else []
+            return [_COVERAGE, *reviewed_claims]
+        return []
 
     def derive(
         self,
@@ -555,14 +567,18 @@ _UNKNOWN_SCORE = "unknown"
 def _derive_from_claims(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
-    """Derive the coverage, or the item verdict from the coverage."""
-    if target_criterion not in (_COVERAGE, ITEM_VERDICT):
+    """Derive the coverage from the scores of the claims, or the item verdict from the coverage."""
+    if target_criterion == _COVERAGE:
+        return _compute_coverage(verdicts, metadata)
+    if target_criterion != ITEM_VERDICT:
         return None
+
+    # A verdict of people on the coverage counts more than their verdicts on the claims.
     coverage = verdicts.get(_COVERAGE)
-    if target_criterion == _COVERAGE or not _is_number(coverage):
+    if not _is_number(coverage):
         coverage = _compute_coverage(verdicts, metadata)
-    if coverage is None or target_criterion == _COVERAGE:
-        return coverage
+    if coverage is None:
+        return None
     return bool(coverage >= PASSING_COVERAGE)
 
 
@@ -572,19 +588,24 @@ def _compute_coverage(verdicts: Mapping[TargetCriterion, Any], metadata: Metadat
     Returns None if no review overrides the score of a claim, or if the score of a claim is unknown.
     A claim whose judge failed counts as 0.
     """
-    recorded = metadata.get(CLAIM_SCORES_KEY)
-    if not isinstance(recorded, list) or not recorded:
+    recorded_scores = metadata.get(CLAIM_SCORES_KEY)
+    if not isinstance(recorded_scores, list) or not recorded_scores:
         return None
+
     scores: list[float] = []
     is_overridden = False
-    for number, score in enumerate(recorded, 1):
+    for number, recorded_score in enumerate(recorded_scores, start=1):
         verdict = verdicts.get((RESPONSE, f"{CLAIM_PREFIX}{number}"))
         if isinstance(verdict, (bool, int, float)):
             is_overridden = True
-            score = float(verdict)
-        if score == _UNKNOWN_SCORE:
+            scores.append(float(verdict))
+        elif recorded_score == _UNKNOWN_SCORE:
             return None
-        scores.append(float(score) if _is_number(score) else 0.0)
+        elif _is_number(recorded_score):
+            scores.append(float(recorded_score))
+        else:
+            scores.append(0.0)
+
     if not is_overridden:
         return None
     return round(sum(scores) / len(scores), COVERAGE_DECIMALS)
@@ -608,10 +629,16 @@ class RewardProductRules(DerivationRules):
         """Return what the reward or the verdict on the item follows from: the other of the two, and
         the reviewed parts of the reward.
         """
-        if target_criterion not in (_REWARD, ITEM_VERDICT):
-            return []
-        other = ITEM_VERDICT if target_criterion == _REWARD else _REWARD
-        return [other, *(each for each in reviewed if each[1].startswith(_REWARD_CRITERIA))]
+        reviewed_parts = []
+        for target, criterion in reviewed:
+            if criterion.startswith(_REWARD_CRITERIA):
+                reviewed_parts.append((target, criterion))
+
+        if target_criterion == _REWARD:
+            return [ITEM_VERDICT, *reviewed_parts]
+        if target_criterion == ITEM_VERDICT:
+            return [_REWARD, *reviewed_parts]
+        return []
 
     def derive(
         self,
@@ -621,7 +648,11 @@ class RewardProductRules(DerivationRules):
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,  # noqa: ARG002 - see the base class
     ) -> Any:
         """Derive the reward from its parts, or the verdict on the item from the reward."""
-        return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
+        if target_criterion == _REWARD:
+            return _derive_reward(verdicts, metadata)
+        if target_criterion == ITEM_VERDICT:
+            return _derive_verdict_from_reward(verdicts, metadata)
+        return None
 
     def _list_targets(self) -> Iterable[TargetCriterion]:
         return (_REWARD, ITEM_VERDICT)
@@ -646,26 +677,22 @@ _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 
 
-def _derive_reward_or_item_verdict(
-    target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
-) -> bool | float | None:
-    """Derive the reward or the item verdict from the other, else from the parts of the reward
-    and their checks.
-    """
-    if target_criterion not in (_REWARD, ITEM_VERDICT):
-        return None
-
+def _derive_reward(verdicts: Mapping[TargetCriterion, Any], metadata: Metadata) -> float | None:
+    """Derive the reward from the verdict on the item, else from the parts of the reward."""
     item_verdict = verdicts.get(ITEM_VERDICT)
-    if target_criterion == _REWARD and isinstance(item_verdict, bool):
+    if isinstance(item_verdict, bool):
         return float(item_verdict)
-    reward = verdicts.get(_REWARD)
-    if target_criterion == ITEM_VERDICT and _is_number(reward):
-        return _is_full_reward(reward, metadata)
+    return _derive_reward_from_parts(verdicts, metadata)
 
-    product = _derive_reward_from_parts(verdicts, metadata)
-    if product is None or target_criterion == _REWARD:
-        return product
-    return _is_full_reward(product, metadata)
+
+def _derive_verdict_from_reward(
+    verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> bool | None:
+    """Derive the verdict on the item from the reward, else from the parts of the reward."""
+    reward = verdicts.get(_REWARD)
+    if not _is_number(reward):
+        reward = _derive_reward_from_parts(verdicts, metadata)
+    return _is_full_reward(reward, metadata)
 
 
 def _derive_reward_from_parts(
@@ -748,14 +775,15 @@ def _read_checks(checks: Any, part: str) -> dict[TargetCriterion, Any]:
 def _select_failed_checks(
     checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> dict[str, list[Any]]:
-    """Return the checks of each part of a reward that fail by the given verdicts.
-
-    One of them makes the part fail.
-    """
-    failed: dict[str, list[Any]] = {}
-    for part, listed in (checks or {}).items():
-        failed[part] = [check for check in listed if verdicts.get((check[0], check[1])) is False]
-    return failed
+    """Return the checks of each part of a reward that fail by the given verdicts."""
+    failed_checks: dict[str, list[Any]] = {}
+    for part, checks_of_part in (checks or {}).items():
+        failed_checks[part] = []
+        for check in checks_of_part:
+            target, criterion, *_ = check
+            if verdicts.get((target, criterion)) is False:
+                failed_checks[part].append(check)
+    return failed_checks
 
 
 REWARD_PRODUCT_RULES = RewardProductRules()

@@ -64,7 +64,7 @@ def is_definite(verdict: Any) -> bool:
 def is_same_verdict(first: Any, second: Any) -> bool:
     """Whether two verdicts are equal.
 
-    The order of labels does not matter, and 1 equals 1.0 but not true.
+    The order of labels in a list does not matter, and 1 equals 1.0 but not true.
     """
     if isinstance(first, list) and isinstance(second, list):
         first_labels = {repr(label) for label in first}
@@ -74,10 +74,9 @@ def is_same_verdict(first: Any, second: Any) -> bool:
     # In Python, true equals 1.
     if isinstance(first, bool) is not isinstance(second, bool):
         return False
-    are_numbers = isinstance(first, (int, float)) and isinstance(second, (int, float))
-    if not are_numbers and type(first) is not type(second):
-        return False
-    return bool(first == second)
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return first == second
+    return type(first) is type(second) and bool(first == second)
 
 
 def find_agreed_verdict(verdicts: Iterable[Any]) -> Any:
@@ -134,8 +133,11 @@ OverriddenVerdict = dict[str, Any]
 def select_overridden_verdict(
     automatic: Mapping[str, Mapping[str, Any]], human: Any
 ) -> OverriddenVerdict | None:
-    """Return the automatic verdict that counts if a human verdict overrides it, else None.
-    `automatic` maps sources to {by, value}.
+    """Return the automatic verdict that counts if a human verdict differs from it, else None.
+
+    Args:
+        automatic: Source -> {by, value}.
+        human: The human verdict. One that is unsure overrides nothing.
     """
     if not is_definite(human):
         return None
@@ -151,21 +153,23 @@ def select_overridden_verdict(
 
 
 def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVerdict | None:
-    """Return the automatic verdict that an annotation of the item overrides, else None: the first
-    different one in `SCORING_ORDER`, such as that of the benchmark before that of a judge.
+    """Return the automatic verdict that an annotation of the item overrides, or None.
+
+    Only the automatic verdict that counts can be overridden: that of the first source in
+    `SCORING_ORDER` that has a verdict. Verdicts of other sources do not matter.
     """
     target_criterion = (annotation.target, annotation.criterion)
-    automatic: dict[str, dict[str, Any]] = {}
+    verdict_by_source: dict[str, dict[str, Any]] = {}
     if target_criterion == ITEM_CORRECT:
         # The item has a field for each source.
         for source in SCORING_ORDER:
-            automatic[source] = {"by": None, "value": getattr(item, source)}
+            verdict_by_source[source] = {"by": None, "value": getattr(item, source)}
 
-    # The listed verdicts also say who gave them, so each replaces the one from the item's field.
+    # A verdict in the item's list also says who gave it, so it replaces that of the item's field.
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == target_criterion:
-            automatic[verdict.source] = {"by": verdict.by, "value": verdict.value}
-    return select_overridden_verdict(automatic, annotation.verdict)
+            verdict_by_source[verdict.source] = {"by": verdict.by, "value": verdict.value}
+    return select_overridden_verdict(verdict_by_source, annotation.verdict)
 
 
 @dataclass(slots=True)
@@ -197,34 +201,35 @@ PartVerdicts = Mapping[str, Any]
 
 
 def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts, or None.
+    """Return the item verdict that follows from an annotator's verdicts on turns, calls and
+    arguments, or None if none follows.
 
-    Parts are turns, calls and arguments.
-
-    Parts without a review keep the benchmark's verdict. Reviews that confirm the benchmark are
-    ignored, because its item verdict includes them.
+    Only verdicts that differ from the benchmark's count, because the benchmark's item verdict
+    already includes the others. Parts without a review keep the benchmark's verdict.
     """
-    benchmark = context.benchmark_part_verdicts
+    benchmark_verdicts = context.benchmark_part_verdicts
     overriding = {
         address: verdict
         for address, verdict in verdicts.items()
-        if not is_same_verdict(verdict, benchmark.get(address))
+        if not is_same_verdict(verdict, benchmark_verdicts.get(address))
     }
     overrides_pass_or_fail = any(isinstance(verdict, bool) for verdict in overriding.values())
     if not overrides_pass_or_fail:
         return None
 
-    # Without `needs`, that is, rules of the benchmark, all calls of all turns must pass.
+    # `needs` says which parts must pass. Without it, all calls of all turns must pass.
     if context.needs is None:
-        confirmed_passes = _select_confirmed_passes(benchmark, overriding)
+        confirmed_passes = _select_confirmed_passes(benchmark_verdicts, overriding)
         return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
 
     if overriding.get(RESPONSE) is False:
         return False
-    if _is_each_need_met(context.needs, overriding, benchmark):
+    if _is_each_need_met(context.needs, overriding, benchmark_verdicts):
         return True
     # Without a failure by the annotator, the missing parts may be right.
-    return False if False in overriding.values() else None
+    if False in overriding.values():
+        return False
+    return None
 
 
 def _select_confirmed_passes(benchmark: PartVerdicts, overriding: PartVerdicts) -> dict[str, bool]:
@@ -269,18 +274,20 @@ def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
 
 
 def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
-    """Whether the part verdicts of two annotators contradict each other: they differ on a part, or
-    one annotator passes a turn or call, and the other annotator fails a part inside it.
+    """Whether the part verdicts of two annotators contradict each other.
+
+    They do if the annotators differ on a part, or if one passes a turn or call of which the other
+    one fails a part.
     """
     first_verdicts = _select_passes_and_failures(first)
     second_verdicts = _select_passes_and_failures(second)
-    for address, verdict in first_verdicts.items():
-        if second_verdicts.get(address, verdict) is not verdict:
+    for address in first_verdicts.keys() & second_verdicts.keys():
+        if first_verdicts[address] is not second_verdicts[address]:
             return True
 
-    return _has_failure_inside_pass(first_verdicts, second_verdicts) or _has_failure_inside_pass(
-        second_verdicts, first_verdicts
-    )
+    if _has_failure_inside_pass(first_verdicts, second_verdicts):
+        return True
+    return _has_failure_inside_pass(second_verdicts, first_verdicts)
 
 
 def _select_passes_and_failures(verdicts: PartVerdicts) -> dict[str, bool]:
@@ -303,8 +310,10 @@ def _has_failure_inside_pass(verdicts: PartVerdicts, others: PartVerdicts) -> bo
 def _is_part_passing(
     address: str, verdicts: PartVerdicts, benchmark_verdicts: PartVerdicts
 ) -> bool:
-    """Whether the part at an address passes. The verdict on its turn decides, else the verdict on
-    the part, else a failing argument of the part, else the benchmark's verdict.
+    """Whether the part at an address passes.
+
+    The first of these verdicts decides: the verdict on its turn, the verdict on the part itself, a
+    failure of an argument of the part, the benchmark's verdict.
     """
     part = parse_address(address)
     if part is not None:
@@ -328,9 +337,11 @@ def _is_part_passing(
 def roll_up_if_all_must_pass(
     verdicts: PartVerdicts, n_pairs_by_turn: Mapping[int, int]
 ) -> bool | None:
-    """Return the item verdict if all calls of all turns must pass, or, without calls, the response.
-    A verdict on a turn or call takes precedence over verdicts on its parts. Returns None if
-    verdicts are missing.
+    """Return the item verdict if all calls of all turns must pass. Returns None if verdicts are
+    missing.
+
+    A failed response also fails the item. If the item has no calls, the response must pass. A
+    verdict on a turn or call takes precedence over verdicts on its parts.
     """
     on_turns = []
     for turn, turn_verdicts in _group_by_turn(verdicts, n_pairs_by_turn).items():
@@ -343,7 +354,9 @@ def roll_up_if_all_must_pass(
     has_calls = bool(n_pairs_by_turn)
     if not has_calls and on_response is not True:
         return None
-    return None if None in on_turns else True
+    if None in on_turns:
+        return None
+    return True
 
 
 @dataclass(slots=True)
@@ -429,9 +442,12 @@ def collect_verdicts(
 ) -> dict[TargetCriterion, VerdictsByAnnotator]:
     """Collect the current verdicts on an item and its parts. The first key is `item`/`correct`.
 
-    If an annotator gave no item verdict or is unsure, it is derived from the annotator's verdicts
-    on parts. If an annotator did not review a criterion that another annotator reviewed, the
-    verdict on it is derived from the annotator's verdicts on other criteria.
+    Missing verdicts are derived in two cases:
+
+    * The item verdict of an annotator who gave none, or is unsure, follows from the annotator's
+      verdicts on parts.
+    * The verdict on a criterion that an annotator did not review, but another one did, follows from
+      the annotator's verdicts on other criteria.
     """
     # The item comes first, even if nobody reviewed it as a whole.
     opinions_by_target: dict[TargetCriterion, list[Opinion]] = {
@@ -523,22 +539,23 @@ def _derive_item_verdicts(
 ) -> dict[str, bool]:
     """Derive the item verdict of each annotator from verdicts on parts.
 
-    The annotator's own verdicts count, and adjudicated ones before them. An annotator who only
-    confirms the benchmark's verdicts gets no item verdict, unless another annotator overrides one
-    of these verdicts. The confirmation is then an opinion against the override, so the item verdict
-    is the benchmark's.
+    Adjudicated verdicts replace the annotator's own ones. An annotator who only confirms the
+    benchmark's verdicts gets no item verdict, with one exception: if another annotator overrides
+    one of the confirmed verdicts, the confirmation is an opinion against the override. The item
+    verdict is then the benchmark's.
     """
     part_verdicts = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
     rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in part_verdicts.items()}
     overriding = [part_verdicts[name] for name, verdict in rolled_up.items() if verdict is not None]
 
     derived: dict[str, bool] = {}
-    for name, rolled_up_verdict in rolled_up.items():
-        item_verdict = rolled_up_verdict
-        if rolled_up_verdict is None and _contradicts_any(part_verdicts[name], overriding):
-            item_verdict = roll_up_benchmark_verdicts(context)
+    for name, item_verdict in rolled_up.items():
         if item_verdict is not None:
             derived[name] = item_verdict
+        elif _contradicts_any(part_verdicts[name], overriding):
+            benchmark_verdict = roll_up_benchmark_verdicts(context)
+            if benchmark_verdict is not None:
+                derived[name] = benchmark_verdict
     return derived
 
 
@@ -555,31 +572,54 @@ def _add_verdicts_from_criteria(
     tau-bench, for example, a failure of `db` makes `correct` fail.
 
     This matters only with several annotators: one who did not review a criterion can still disagree
-    on it with the others. A criterion that nobody reviewed is added only if annotators disagree on
-    it, and only because of verdicts that are not disputed themselves.
+    on it with the others.
 
     Args:
         collected: Target and criterion -> verdicts of the annotators. It is changed.
         opinions: The opinions on the item and its parts.
         context: Data by which verdicts follow from other verdicts.
     """
-    by_annotator, adjudicated = _collect_definite_verdicts(opinions)
-    if len(by_annotator) < 2:
+    definite = _collect_definite_verdicts(opinions)
+    if len(definite.by_annotator) < 2:
         return
 
-    # Verdicts that are added must not count as disputed.
+    # Verdicts that are added below must not count as disputed.
     disputed = _find_disputed_targets(collected)
-    combined = {name: {**own, **adjudicated} for name, own in by_annotator.items()}
-    for target_criterion in _list_reviewed_targets(by_annotator):
+    combined = {
+        name: {**own, **definite.adjudicated} for name, own in definite.by_annotator.items()
+    }
+    _add_to_reviewed_criteria(
+        collected, combined, _list_reviewed_targets(definite.by_annotator), context
+    )
+    undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
+    _add_disputed_criteria(collected, undisputed, context)
+
+
+def _add_to_reviewed_criteria(
+    collected: dict[TargetCriterion, VerdictsByAnnotator],
+    verdicts_by_annotator: Mapping[str, _Verdicts],
+    reviewed_targets: Iterable[TargetCriterion],
+    context: RollUpContext,
+) -> None:
+    """Add derived verdicts on criteria that somebody reviewed, for the annotators who did not."""
+    for target_criterion in reviewed_targets:
         verdicts = collected[target_criterion]
-        derived = _derive_verdict_by_annotator(target_criterion, combined, context)
+        derived = _derive_verdict_by_annotator(target_criterion, verdicts_by_annotator, context)
         for name, verdict in derived.items():
             # An annotator who is unsure about a criterion leaves the verdict on it to the others.
             if name not in verdicts.verdicts:
                 verdicts.verdicts[name] = verdict
                 verdicts.has_derived = True
 
-    undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
+
+def _add_disputed_criteria(
+    collected: dict[TargetCriterion, VerdictsByAnnotator],
+    undisputed: Mapping[str, _Verdicts],
+    context: RollUpContext,
+) -> None:
+    """Add the criteria that nobody reviewed, but on which the derived verdicts of annotators
+    differ. `undisputed` are the verdicts from which they are derived.
+    """
     for target_criterion in context.derivation.find_derived_targets(collected):
         derived = _derive_verdict_by_annotator(target_criterion, undisputed, context)
         if find_agreed_verdict(derived.values()) == DISPUTED:
@@ -597,9 +637,13 @@ def _list_reviewed_targets(
 _Verdicts = dict[TargetCriterion, Any]
 
 
-def _collect_definite_verdicts(
-    opinions: Iterable[Opinion],
-) -> tuple[dict[str, _Verdicts], _Verdicts]:
+@dataclass(frozen=True, slots=True)
+class _DefiniteVerdicts:
+    by_annotator: dict[str, _Verdicts]
+    adjudicated: _Verdicts
+
+
+def _collect_definite_verdicts(opinions: Iterable[Opinion]) -> _DefiniteVerdicts:
     """Return the current definite verdicts of each annotator, and those of adjudicators. A later
     verdict replaces an earlier one.
     """
@@ -608,12 +652,13 @@ def _collect_definite_verdicts(
     for opinion in sorted(opinions, key=lambda opinion: opinion.time):
         if opinion.stale or not is_definite(opinion.verdict):
             continue
+        target_criterion = (opinion.target, opinion.criterion)
         if opinion.is_adjudication:
-            verdicts = adjudicated
+            adjudicated[target_criterion] = opinion.verdict
         else:
-            verdicts = by_annotator.setdefault(opinion.annotator, {})
-        verdicts[opinion.target, opinion.criterion] = opinion.verdict
-    return by_annotator, adjudicated
+            own_verdicts = by_annotator.setdefault(opinion.annotator, {})
+            own_verdicts[target_criterion] = opinion.verdict
+    return _DefiniteVerdicts(by_annotator, adjudicated)
 
 
 def _find_disputed_targets(
@@ -637,10 +682,11 @@ def _derive_verdict_by_annotator(
     verdicts: Mapping[str, Mapping[TargetCriterion, Any]],
     context: RollUpContext,
 ) -> dict[str, Any]:
-    """Derive each annotator's verdict on `target_criterion` from verdicts on other criteria.
+    """Derive each annotator's verdict on one criterion from verdicts on other criteria.
 
-    Only verdicts that override automatic ones count. An annotator who confirms what others override
-    gets the automatic verdict, because the confirmation contradicts the others.
+    An annotator who overrides automatic verdicts gets the verdict that follows from the overrides.
+    An annotator who overrides nothing, but reviewed what another one overrides, gets the automatic
+    verdict, because this confirmation contradicts the override. All others get no verdict.
 
     Args:
         target_criterion: What the derived verdicts are about.
@@ -649,25 +695,22 @@ def _derive_verdict_by_annotator(
     """
     reviewed = _list_reviewed_targets(verdicts)
     sources = context.derivation.find_sources(target_criterion, reviewed)
-    overriding = {
+    overrides_by_annotator = {
         name: _select_overriding(own, sources, context.automatic) for name, own in verdicts.items()
     }
-    overridden = set(_list_reviewed_targets(overriding))
+    overridden_targets = set(_list_reviewed_targets(overrides_by_annotator))
 
     derived: dict[str, Any] = {}
     for name, own in verdicts.items():
-        implied = context.derivation.derive(
-            target_criterion,
-            overriding[name],
-            context.metadata,
-            context.automatic,
+        overrides = overrides_by_annotator[name]
+        verdict = context.derivation.derive(
+            target_criterion, overrides, context.metadata, context.automatic
         )
-        # The annotator overrides nothing, but has a verdict on something that others override.
-        only_confirms = not overriding[name] and not overridden.isdisjoint(own)
-        if implied is not None:
-            derived[name] = implied
-        elif only_confirms and context.automatic.get(target_criterion) is not None:
-            derived[name] = context.automatic[target_criterion]
+        only_confirms = not overrides and not overridden_targets.isdisjoint(own)
+        if verdict is None and only_confirms:
+            verdict = context.automatic.get(target_criterion)
+        if verdict is not None:
+            derived[name] = verdict
     return derived
 
 
@@ -709,8 +752,9 @@ def find_latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
 
 
 def _collect_part_verdicts(opinions: Sequence[Opinion]) -> PartVerdicts:
-    """Return the verdict on each part: the latest on the first of `ROLL_UP_CRITERIA` that has
-    one.
+    """Return the latest verdict on each part.
+
+    A part can have verdicts on several of `ROLL_UP_CRITERIA`. The first of these criteria counts.
     """
     verdicts: dict[str, Any] = {}
     # Later verdicts replace earlier ones, so the criterion that counts comes last.

@@ -19,13 +19,13 @@ is at the beginning of a response and at the end of a traceback.
 
 
 def classify_error_text(*texts: str) -> IncidentKind:
-    """Return the kind of a failure from texts that are already known to be about an error.
+    """Return the kind of an error from its text: the first kind whose words occur in the text.
 
-    Usually, there is one text. If a file has the message and the name of the exception, or its
-    code, in fields of their own, all are given. The first kind whose words occur in one of the
-    texts counts. The order matters: providers wrap a 429 or a context overflow into a 400, and
-    quote the user's words. On replies of a model, which may be about rate limits or timeouts, the
-    words mean nothing.
+    If a file has the message of the error and the name or code of the exception in different
+    fields, pass all of them. Pass no replies of a model: they can be about rate limits or timeouts.
+
+    The order of the kinds matters, because providers wrap a rate limit or a context overflow into
+    a status 400, and quote the user's words.
     """
     return _classify_normalised_texts(tuple(map(_normalise_error_text, texts)))
 
@@ -50,10 +50,11 @@ _EXCEPTION_AS_CALL = re.compile(rf"{_GENERAL_EXCEPTION}\((['\"])(.+)\1,?\)\Z")
 
 
 def _split_exception(text: str) -> tuple[str, ...]:
-    """Return the message of a general exception, and then the whole text: `exception: message` or
-    `exception('message')`. Of any other text, return only the text.
+    """Return the texts in which a kind may be recognised: the message without the name of a general
+    exception, and the whole text.
 
-    Some messages are recognised only if nothing stands before them.
+    Such texts are `exception: message` and `exception('message')`. Of any other text, return only
+    the text. Some messages are recognised only if nothing stands before them.
     """
     with_colon = _EXCEPTION_WITH_COLON.match(text)
     if with_colon:

@@ -87,9 +87,12 @@ def read_declared_parameters(
     *,
     strict: bool = False,
 ) -> DeclaredParameters:
-    """Return the properties and required names in a function doc, without malformed parts. With
-    `strict`, raise MalformedSchema for a malformed part. `keys` are the keys of the function doc
-    that can contain the schema.
+    """Return the properties and required names in a function doc, without malformed parts.
+
+    Args:
+        function_doc: The function doc.
+        keys: Keys of the function doc that can contain the schema.
+        strict: Whether to raise MalformedSchema for a malformed part.
     """
     schema = get_parameters_schema(function_doc, keys)
     if strict:
@@ -246,9 +249,11 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(function_name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None. A dot equals an underscore, because some
-    models do not allow dots. A number after the name is ignored, because early BFCL data adds a
-    number to repeated calls (`play 2`).
+    """Return the schema of a called function, or None.
+
+    An underscore in the called name may stand for a dot, because some models do not allow dots. A
+    number after the name is ignored, because early BFCL data adds a number to repeated calls
+    (`play 2`).
     """
     name_without_number = _NUMBER_SUFFIX.sub("", function_name)
     for name in (function_name, name_without_number):

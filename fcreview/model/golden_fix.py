@@ -99,8 +99,9 @@ def decide_golden_fix(events: Iterable[Event]) -> GoldenFixDecision | None:
     An adjudication decides. Without one, different fixes are disputed, and one acceptance is enough
     for equal fixes. Returns None if no annotator proposed or accepted a fix.
 
-    `events`: reviews with a golden fix or a status, without retracted and stale ones, in the
-    journal order of each annotator.
+    Args:
+        events: Reviews with a golden fix or a status, without retracted and stale ones, in the
+            journal order of each annotator.
     """
     # The journal, not the clock, decides which event of an annotator is the latest.
     latest_reviews: dict[str, Event] = {}
@@ -116,13 +117,18 @@ def decide_golden_fix(events: Iterable[Event]) -> GoldenFixDecision | None:
         adjudication = max(latest_adjudications.values(), key=_get_time)
         return _decide_by_adjudication(adjudication, reviews)
     # A fix without a status was recorded as a note for maintainers, so it decides nothing.
-    fixes = [event for event in reviews if event.golden_status is not None]
-    if not fixes:
+    return _decide_by_reviews([event for event in reviews if event.golden_status is not None])
+
+
+def _decide_by_reviews(reviews: list[Event]) -> GoldenFixDecision | None:
+    """Return the decision without an adjudicator. `reviews` have a status, the earliest first."""
+    if not reviews:
         return None
-    if len({canonical_json(event.golden_fix) for event in fixes}) > 1:
+    different_fixes = {canonical_json(event.golden_fix) for event in reviews}
+    if len(different_fixes) > 1:
         return GoldenFixDecision(DISPUTED_FIX)
-    is_accepted = any(event.golden_status == ACCEPTED for event in fixes)
-    return _make_decision(ACCEPTED if is_accepted else PROPOSED, fixes)
+    is_accepted = any(event.golden_status == ACCEPTED for event in reviews)
+    return _make_decision(ACCEPTED if is_accepted else PROPOSED, reviews)
 
 
 def _get_time(event: Event) -> tuple[str, str]:

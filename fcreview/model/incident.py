@@ -68,10 +68,13 @@ def is_counted_incident(kind: IncidentKind | None, certainty: IncidentCertainty 
 
 
 def decide_incident(automatic: Incident | None, human_mark: bool | None) -> Incident | None:
-    """Return the incident that counts: the decision of the reviewers, else the automatic one.
+    """Return the incident of an item: by the decision of the reviewers, else the automatic one.
 
-    A review that confirms a counted incident changes nothing. `fcreview.store.review_sql`
-    has the same rule as SQL.
+    `fcreview.store.review_sql` has the same rule as SQL.
+
+    Args:
+        automatic: The incident that the import found, if any.
+        human_mark: Whether the reviewers decided that there is an incident; None without decision.
     """
     if human_mark is None:
         return automatic
@@ -79,6 +82,7 @@ def decide_incident(automatic: Incident | None, human_mark: bool | None) -> Inci
         return None
     if automatic is None:
         return Incident(kind="unknown", text="", where="", certainty="human")
+    # A confirmation of an incident that counts already changes nothing.
     if automatic.counts:
         return automatic
     return replace(automatic, certainty="human")

@@ -198,7 +198,8 @@ class Extra:
         json_object: dict[str, Any] = {}
         for name, value in zip(self.__slots__, _extra_values(self), strict=True):
             is_unset = value is None or value is False
-            if is_unset or (not value and name in _OMITTED_IF_EMPTY):
+            is_empty = not value and name in _OMITTED_IF_EMPTY
+            if is_unset or is_empty:
                 continue
             key = _JSON_KEYS.get(name, name)
             json_object[key] = _convert_extra_value(name, value)

@@ -51,18 +51,22 @@ def iter_json_parts(text: str, start: int = 0) -> Iterator[JsonMember]:
     opening = text[position : position + 1]
     if opening not in ("{", "["):
         return
-    closing = "}" if opening == "{" else "]"
+    is_object = opening == "{"
+    closing = "}" if is_object else "]"
+
     position = _skip_space(text, position + 1)
     while text[position : position + 1] != closing:
         name = ""
-        if opening == "{":
+        if is_object:
             name, position = _scan_name(text, position)
         value, end = _DECODER.raw_decode(text, position)
         yield JsonMember(name, Span(position, end), value)
+
         position = _skip_space(text, end)
-        if text[position : position + 1] == ",":
+        character = text[position : position + 1]
+        if character == ",":
             position = _skip_space(text, position + 1)
-        elif text[position : position + 1] != closing:
+        elif character != closing:
             raise ValueError(f"no comma at character {position}")
 
 
@@ -177,25 +181,29 @@ class _Part:
 
 
 def _parse_node(text: str, span: Span) -> _Node:
-    """Parse a value of a JSON text. The texts of the node and of its parts join to exactly the text
-    of the value, with its blanks.
+    """Parse a value of a JSON text into a tree.
+
+    The texts of the node and of its parts join to exactly the text of the value, with its blanks.
     """
     value, _ = _DECODER.raw_decode(text, span.start)
     node = _Node(text[span.start : span.end], value)
-    previous_end = None
+    # The first part begins after the opening bracket.
+    previous_end = span.start + 1
     for member in iter_json_parts(text, span.start):
-        # The label is the name with the colon; elements of lists have none.
-        label_start = _find_label_start(text, member, previous_end or span.start + 1)
-        if previous_end is None:
-            separator = ""
-            node.head = text[span.start : label_start]
-        else:
+        label_start = _find_label_start(text, member, previous_end)
+        separator = ""
+        if node.parts:
             separator = text[previous_end:label_start]
-        child = _parse_node(text, member.span)
+        else:
+            node.head = text[span.start : label_start]
+
+        # The label is the name with the colon. Elements of lists have none.
         label = text[label_start : member.span.start]
+        child = _parse_node(text, member.span)
         node.parts.append(_Part(member.name, label, node=child, separator=separator))
         previous_end = member.span.end
-    if previous_end is not None:
+
+    if node.parts:
         node.tail = text[previous_end : span.end]
     return node
 
@@ -225,27 +233,35 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def _render_object(node: _Node, value: Mapping[str, Any], style: _Style, indent: str) -> str:
-    """Keep the order of the old members, and append new ones."""
+    """Return the text of a changed object. The old members keep their order, and new ones follow.
+
+    If a name occurs several times, only its last member has the value, so only this one changes.
+    """
     inner_indent = _find_inner_indent(node, indent)
-    last_place = {part.name: place for place, part in enumerate(node.parts)}
+    last_index = {part.name: index for index, part in enumerate(node.parts)}
     pieces = _ContainerText(node, style, inner_indent)
-    for place, part in enumerate(node.parts):
+    for index, part in enumerate(node.parts):
         if part.name not in value:
             continue
-        is_repeated_before = last_place[part.name] != place
         part_text = part.node.text
-        if not is_repeated_before:
+        is_last_of_name = last_index[part.name] == index
+        if is_last_of_name:
             part_text = _render(part.node, value[part.name], style, inner_indent)
         pieces.add(part.label + part_text, part.separator)
+
     for name, member in value.items():
-        if name not in last_place:
+        if name not in last_index:
             label = json.dumps(name, ensure_ascii=style.has_escapes) + style.colon
             pieces.add(label + pieces.dump(member))
     return pieces.join()
 
 
 def _render_list(node: _Node, value: Sequence[Any], style: _Style, indent: str) -> str:
-    """Keep the text of equal elements. Changed ones are paired in order."""
+    """Return the text of a changed list.
+
+    Equal elements keep their text. In each part of the list that changes, the first new element
+    replaces the first old one, and so on.
+    """
     inner_indent = _find_inner_indent(node, indent)
     pieces = _ContainerText(node, style, inner_indent)
     old_texts = [to_json_text(part.node.value) for part in node.parts]

@@ -210,11 +210,13 @@ class _SafeTextWriter:
         self._has_base = False
 
     def _add_mark(self, char: str) -> None:
-        """Add a combining mark as it is, or as its code point if it has no base or the base has
-        `MAX_MARKS` already. All later marks then have no base either.
+        """Add a combining mark as it is, or as its code point if no base character can carry it.
+
+        A base carries at most `MAX_MARKS` marks.
         """
         self._n_marks += 1
         if self._n_marks > MAX_MARKS:
+            # All later marks are shown as code points too.
             self._has_base = False
         self.parts.append(char if self._has_base else _format_code_point(char))
 

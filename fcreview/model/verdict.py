@@ -8,7 +8,7 @@ is no verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,9 +155,15 @@ def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | 
         return Scale(labels=True)
     if criterion.startswith(CLAIM_PREFIX):
         return _CLAIM
-    if criterion in SCALES or not values:
-        return SCALES.get(criterion)
+    if criterion in SCALES:
+        return SCALES[criterion]
+    if not values:
+        return None
+    return _infer_scale(values)
 
+
+def _infer_scale(values: Sequence[Any]) -> Scale:
+    """Return the scale of an unknown criterion from the values that the benchmark gave."""
     if all(isinstance(value, bool) for value in values):
         return Scale({**YES_NO, **PASS_FAIL})
     if not all(_is_number(value) for value in values):

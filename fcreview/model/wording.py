@@ -364,9 +364,15 @@ def read_header_accuracy(
     header: Any, n_known_items: int, n_known_passed: int
 ) -> HeaderAccuracy | None:
     """Read the accuracy of a category from the header of its score file, `{"correct_count": 344,
-    "total_count": 400}`. It is needed if the result file is missing, because score files list only
-    failed items. Returns None if a known item passed, or if the header states fewer failures than
-    there are known items.
+    "total_count": 400}`.
+
+    The header is needed if the result file is missing, because score files list only failed items.
+    Returns None if the header does not fit what is known.
+
+    Args:
+        header: The header of the score file.
+        n_known_items: Number of known items. They must all be failures that the header counts.
+        n_known_passed: Number of known items that pass.
     """
     if not isinstance(header, dict) or n_known_passed:
         return None
@@ -452,13 +458,13 @@ def format_recomputed_rate(
     """Format the pass rate of recomputed verdicts, with their number if some items have none: `71.3
     % of 998`.
 
-    If only failed items can be recomputed, their pass rate would mislead, and only the number is
-    shown: `– (61 of 1,000)`. That is so without a dataset. With a dataset of another version, fewer
-    than half of the items have a verdict.
+    Without a dataset, only failed items can be recomputed, so their pass rate would mislead. Then,
+    or if fewer than half of the items have a verdict, only the number is shown: `– (61 of 1,000)`.
     """
     if n_verdicts in (0, n_items):
         return format_rate(n_passed, n_verdicts)
-    if lacks_dataset or n_verdicts * 2 < n_items:
+    has_few_verdicts = n_verdicts * 2 < n_items
+    if lacks_dataset or has_few_verdicts:
         return f"{placeholder} ({n_verdicts:,} of {n_items:,})"
     return format_rate_with_count(n_passed, n_verdicts, n_items)
 

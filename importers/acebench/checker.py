@@ -174,10 +174,11 @@ def _get_element_type(declared: DeclaredType) -> DeclaredType:
 
 
 def _has_elements_of_declared_type(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
-    """Check the elements of a list or object as the evaluator does.
+    """Whether the elements of a predicted list or object pass the type check of the evaluator.
 
-    Elements are checked only against golden elements that are lists. One golden element of another
-    kind suffices, and an empty golden value is never met.
+    The evaluator compares all of them with each golden element that is a list, and one golden
+    element suffices. If it comes to a golden element of another kind, the check passes at once.
+    Without golden elements, it fails.
     """
     element_type = _get_element_type(declared)
     for golden_element in golden:

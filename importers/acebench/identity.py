@@ -309,8 +309,8 @@ def _locate_model(names: Sequence[str], root: Path) -> range | None:
 def _is_model_prefix(prefix: Path, model: str, root: Path) -> bool:
     """Whether a folder above that of a model is a part of the model's name, as in `org/name`.
 
-    A folder that is not known as a provider is a setting instead if the same model also stands in a
-    folder beside it.
+    A folder named like a known provider is. Another folder is a setting instead, if the same model
+    also has results in a folder beside it.
     """
     if prefix.name.lower() in PROVIDERS:
         return True

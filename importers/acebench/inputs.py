@@ -266,19 +266,22 @@ def _discard_invalid_process_entries(
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:
-    """Return why the entries of the process file cannot be trusted, or None."""
+    """Return why the entries of the process file cannot be trusted, or None.
+
+    Their mean must be the one that the header of the score file states.
+    """
     stated_mean = inputs.scored.header.get(PROCESS_ACCURACY)
     n_items = inputs.scored.header.get("total_count")
     entries = inputs.process_entries or {}
     values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
 
-    no_header = (
+    uncheckable = (
         "this file cannot be checked, because no score file has process_accuracy and total_count"
     )
     if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
-        return no_header
+        return uncheckable
     if n_items < len(values):
-        return no_header
+        return uncheckable
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
 

@@ -230,9 +230,9 @@ class _ScoredItem:
 
         golden = self.inputs.get_golden_answer(self.id)
         if golden is None or self.id not in self.inputs.questions:
-            # Without the dataset, the calls cannot be checked. The official result is assumed,
-            # except that the reply cannot be decoded, because this version has just decoded it.
+            # Without the dataset, the calls cannot be checked, so the official result is assumed.
             official = (self.entry or {}).get("error_type")
+            # This version has decoded the reply, so it does not have that error.
             return None if official == WRONG_FORMAT else official
 
         answers = self._select_checked_answers(golden)

@@ -141,15 +141,21 @@ def _add_step_with_foreign_parts(
     foreign_calls: Sequence[Any],
     foreign_parts: Sequence[Any],
 ) -> None:
-    """Add a step, with the calls and message parts of another API as a message of that API."""
+    """Add a step that has calls or message parts in the form of another API.
+
+    These are put into a message of that API, which is converted. The rest of the step is in ATIF's
+    form already.
+    """
     role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
     message: JsonObject = {"role": role, "content": list(foreign_parts)}
     if foreign_calls:
         message["tool_calls"] = [_to_openai_call(call) for call in foreign_calls]
+
+    own_step = step
     if isinstance(step.get("message"), list):
         own_parts = [part for part in step["message"] if _is_own_part(part)]
-        step = step | {"message": own_parts}
-    _add_message(converted, number, message, own_step=step)
+        own_step = step | {"message": own_parts}
+    _add_message(converted, number, message, own_step=own_step)
 
 
 # -- what is ATIF's own

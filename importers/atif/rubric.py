@@ -112,10 +112,12 @@ def _is_negative(fields: dict[str, Any]) -> bool:
 def _read_value(fields: dict[str, Any]) -> bool | float | None:
     """Return whether a criterion is met, or its score if that is neither 0 nor 1.
 
-    Where `satisfied` is written, `score` is the weight of the criterion.
+    If the field `satisfied` exists, the field `score` is the weight of the criterion.
     """
-    if isinstance(fields.get("satisfied"), bool):
-        return fields["satisfied"] is not _is_negative(fields)
+    satisfied = fields.get("satisfied")
+    if isinstance(satisfied, bool):
+        # A negative criterion describes something that must not occur.
+        return not satisfied if _is_negative(fields) else satisfied
     score = fields.get("score")
     if is_number(score):
         return bool(score) if score in (0, 1) else float(score)

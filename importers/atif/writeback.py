@@ -70,10 +70,14 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
+    """Whether a file of a trial can state the reviewed verdict on a criterion as a reward."""
     if trial is None or key not in (ITEM_CORRECT, (ITEM, REWARD)):
         return False
-    if trial.result is not None or trial.documents[-1].suffix in LINE_SUFFIXES:
-        return trial.result is not None
+    if trial.result is not None:
+        return True
+    # Trajectories in JSON Lines files are not rewritten.
+    if trial.documents[-1].suffix in LINE_SUFFIXES:
+        return False
     extra = as_object(_parse_object(read_file(trial.documents[-1])).get("extra"))
     return REWARD in extra or REWARDS_KEY in extra
 

@@ -394,6 +394,7 @@ def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     """Load the dataset of a category, or return it from the cache if its files have not changed."""
     key = (files, category, *(file_stamp(path) for path in files.record_paths))
     dataset = _cached_datasets.pop(key, None) or _load_files(files, category)
+    # Inserted at the end, so that the datasets at the start are those that were not used longest.
     _cached_datasets[key] = dataset
     while len(_cached_datasets) > MIN_CACHED_DATASETS and len(_shared_items) > MAX_CACHED_ITEMS:
         _cached_datasets.popitem(last=False)
@@ -696,8 +697,12 @@ class AnswerRecords:
         """
         indexes = self.indexes_by_id.get(record_id)
         if indexes:
-            return self.records[indexes[min(n_earlier, len(indexes) - 1)]]
-        if not self.indexes_by_id and number < len(self.records):
+            last = len(indexes) - 1
+            index = indexes[min(n_earlier, last)]
+            return self.records[index]
+
+        are_without_ids = not self.indexes_by_id
+        if are_without_ids and number < len(self.records):
             return self.records[number]
         return None
 

@@ -96,12 +96,18 @@ class DatasetFinder:
         """Return the answer file beside the questions, or else one that other question folders
         share.
         """
-        places = [each / ANSWER_FOLDER for each in (folder, *self._list_sharing_folders(folder))]
-        places += [each for each in self._named_folders if each.name == ANSWER_FOLDER]
-        for place in places:
+        answer_folders = [folder / ANSWER_FOLDER]
+        for sharing_folder in self._list_sharing_folders(folder):
+            answer_folders.append(sharing_folder / ANSWER_FOLDER)
+        # The user may have named a folder of answers itself.
+        for named_folder in self._named_folders:
+            if named_folder.name == ANSWER_FOLDER:
+                answer_folders.append(named_folder)
+
+        for answer_folder in answer_folders:
             for name in names:
-                if (place / name).is_file():
-                    return place / name
+                if (answer_folder / name).is_file():
+                    return answer_folder / name
         return None
 
     def _find_function_docs(self, folder: Path) -> Path | None:
@@ -143,6 +149,6 @@ def is_damaged_question_file(path: Path) -> bool:
     A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
     """
     is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(read_first(path), dict) and (
-        not is_v1_name or (path.parent / ANSWER_FOLDER).is_dir()
-    )
+    if is_v1_name and not (path.parent / ANSWER_FOLDER).is_dir():
+        return False
+    return not isinstance(read_first(path), dict)

@@ -135,13 +135,19 @@ class Fit:
     def _add(self, reply: ScoredReply) -> None:
         """Count how a decoder reads one more reply."""
         reading = read_reply(reply, self.decoder, self._version)
-        self.n_agreements += reading.agrees
-        if reading.agrees and reply.official is True:
-            self.n_passes_confirmed += 1
-        self.n_same_errors += reading.has_same_error
-        if reply.needs_calls:
-            self.n_with_calls += reading.has_calls
-            self.n_passing += reading.is_passing
+        if reading.agrees:
+            self.n_agreements += 1
+            if reply.official is True:
+                self.n_passes_confirmed += 1
+        if reading.has_same_error:
+            self.n_same_errors += 1
+
+        if not reply.needs_calls:
+            return
+        if reading.has_calls:
+            self.n_with_calls += 1
+        if reading.is_passing:
+            self.n_passing += 1
 
     @cached_property
     def n_scored(self) -> int:
@@ -408,9 +414,10 @@ class _DecoderSelector:
     def _is_better_form(self, guessed: Fit, most: int) -> bool:
         """Whether a decoder that finds calls in `most` replies replaces the guess.
 
-        The program that wrote replies under the name of a listed model, or under a similar name,
-        probably read them with that model's decoder, even if it failed often. Only another form of
-        most replies shows the contrary.
+        It must find clearly more calls than the guess. If the guess comes from a listed model or a
+        similar name, it must find calls in most replies, and the guess in few. The program that
+        wrote the replies probably read them with the decoder of this model, even if that often
+        failed, so only such replies show the contrary.
         """
         if self._named.listed_name is not None:
             return guessed.finds_few_calls and most >= MANY * guessed.n_needing_calls
@@ -494,17 +501,15 @@ def _list_frequent_decoders(replies: Sequence[ScoredReply], version: str) -> tup
 
 
 def _find_most_passing(fits: Sequence[Fit]) -> Fit:
-    """Return the fit with most passing replies, and of equal ones the first. Only an equal AUTO is
-    replaced.
+    """Return the fit with most passing replies, and of equal ones the first.
 
-    AUTO reads several forms, so a decoder that reads exactly the form of the replies describes them
-    better.
+    If that is AUTO, which reads several forms, the last equally good one replaces it. A decoder
+    that reads exactly the form of the replies describes them better.
     """
     best = fits[0]
     for fit in fits[1:]:
-        if fit.n_passing > best.n_passing or (
-            best.decoder.name == "AUTO" and fit.n_passing == best.n_passing
-        ):
+        is_as_good_as_auto = best.decoder.name == "AUTO" and fit.n_passing == best.n_passing
+        if fit.n_passing > best.n_passing or is_as_good_as_auto:
             best = fit
     return best
 

@@ -292,7 +292,7 @@ class _ScoreReader:
         after the last item that is needed. Items without an entry passed, if all entries up to
         there could be read.
         """
-        found = _Scores()
+        scores_of_replies = _Scores()
         header: dict[str, Any] | None = None
         n_entries = 0
         for record in islice(_read_objects(paths[:1]), MAX_ENTRIES):
@@ -300,17 +300,24 @@ class _ScoreReader:
             if is_header:
                 header = record
                 continue
+
             n_entries += 1
             item_id, number = self._find_item_id(record)
-            if item_id is not None and (item_id in self._item_ids or not self._item_ids):
-                found.failing.setdefault(item_id, record)
-            is_after_last_reply = number is not None and number > self._last_number
-            if self._item_ids and is_after_last_reply:
-                found.knows_passes = header is not None
-                return found
+            if item_id is not None and self._is_needed(item_id):
+                scores_of_replies.failing.setdefault(item_id, record)
+            if self._is_after_last_reply(number):
+                scores_of_replies.knows_passes = header is not None
+                return scores_of_replies
 
-        found.knows_passes = header is not None and self._is_complete(header, n_entries)
-        return found
+        scores_of_replies.knows_passes = header is not None and self._is_complete(header, n_entries)
+        return scores_of_replies
+
+    def _is_needed(self, item_id: str) -> bool:
+        """Whether the entry of an item is needed. Without replies, those of all items are."""
+        return item_id in self._item_ids or not self._item_ids
+
+    def _is_after_last_reply(self, number: int | None) -> bool:
+        return bool(self._item_ids) and number is not None and number > self._last_number
 
     def _is_complete(self, header: dict[str, Any], n_entries: int) -> bool:
         total = header.get("total_count")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -327,16 +326,17 @@ def _is_raw_output_dump(path: Path) -> bool:
 
 
 def find_model_folder(path: Path) -> Path:
-    """Return the folder with all files of one model: the file's folder or the folder above V4's
-    group folders.
+    """Return the folder with all files of one model: the file's folder, or the folder above V4's
+    group folders, such as `live`.
     """
     folder = path.parent
-    for above in takewhile(
-        lambda each: not is_result_or_score_folder(each),
-        list(folder.parents)[: MAX_MODEL_DEPTH - 1],
-    ):
+    # A group folder can be some levels above the file, but not above the folder of all models.
+    for above in list(folder.parents)[: MAX_MODEL_DEPTH - 1]:
+        if is_result_or_score_folder(above):
+            break
         if above.name in GROUP_FOLDERS:
             folder = above
+
     while folder.name in GROUP_FOLDERS and folder.parent != folder:
         folder = folder.parent
     return folder
@@ -390,10 +390,12 @@ def can_belong_to_same_run(folder: Path, other: Path) -> bool:
     """
     if not is_result_or_score_folder(folder) or not is_result_or_score_folder(other):
         return True
-    first, second = (
-        _RESULT_OR_SCORE.sub("", each.name.lower()).strip("-_.") for each in (folder, other)
-    )
-    return first == second
+    return _remove_kind(folder.name) == _remove_kind(other.name)
+
+
+def _remove_kind(folder_name: str) -> str:
+    """Return a folder name without the word `result` or `score`, and the signs around it."""
+    return _RESULT_OR_SCORE.sub("", folder_name.lower()).strip("-_.")
 
 
 def get_model_name(folder: Path) -> str:

@@ -20,7 +20,7 @@ from fcreview.importers.common.incidents import (
 )
 from fcreview.importers.common.records import is_number
 from fcreview.model.incident import Incident
-from fcreview.model.item import Call, Item, Message
+from fcreview.model.item import Item, Message
 from fcreview.model.json_value import to_json_text
 
 RESULT = "result"
@@ -114,13 +114,13 @@ def remove_reply_of_failed_request(item: Item, record: dict[str, Any]) -> None:
     """
     result = record.get(RESULT)
     text = result if isinstance(result, str) else to_json_text(result)
-    kept = [
-        message
-        for message in item.messages
-        if (message.role, message.content) != ("assistant", text)
-    ]
-    item.messages = [
-        *kept,
-        Message(turn=item.n_turns - 1 if kept else 0, step=0, role="log", content=text),
-    ]
-    item.predicted = list[Call]()
+    other_messages = []
+    for message in item.messages:
+        is_reply = message.role == "assistant" and message.content == text
+        if not is_reply:
+            other_messages.append(message)
+
+    last_turn = item.n_turns - 1 if other_messages else 0
+    log_entry = Message(turn=last_turn, step=0, role="log", content=text)
+    item.messages = [*other_messages, log_entry]
+    item.predicted = []

@@ -289,14 +289,22 @@ def _is_same_message(message: str, quoted_message: str) -> bool:
 
 
 def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
-    """Yield the items that may have this question. An index of the dataset makes this fast."""
+    """Yield the items that may have this question: those with its key, and those without a key."""
     if dataset.ids_by_question is None:
-        dataset.ids_by_question = {}
-        for item_id, item in dataset.items.items():
-            dataset.ids_by_question.setdefault(_make_question_key(item.turns), []).append(item_id)
-    for key in (_make_question_key(parse_turns(question)), None):
+        dataset.ids_by_question = _index_questions(dataset)
+    own_key = _make_question_key(parse_turns(question))
+    for key in (own_key, None):
         for item_id in dataset.ids_by_question.get(key, ()):
             yield dataset.items[item_id]
+
+
+def _index_questions(dataset: Dataset) -> dict[tuple[str, ...] | None, list[str]]:
+    """Return key of a question -> ids of the items with such a question."""
+    ids_by_question: dict[tuple[str, ...] | None, list[str]] = {}
+    for item_id, item in dataset.items.items():
+        key = _make_question_key(item.turns)
+        ids_by_question.setdefault(key, []).append(item_id)
+    return ids_by_question
 
 
 def _make_question_key(turns: Turns) -> tuple[str, ...] | None:

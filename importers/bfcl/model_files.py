@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from fcreview.importers.bfcl import filenames
@@ -49,19 +50,23 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
 
     Returns each removed file with the file that is kept instead.
     """
-    original_by_key: dict[tuple[Path, str, str], Path] = {}
-    copies: list[tuple[tuple[Path, str, str], Path]] = []
+    original_by_place: dict[_FilePlace, Path] = {}
+    place_by_copy: dict[Path, _FilePlace] = {}
     for (_, version), files in files_by_run.items():
         for file in files:
             run_folder = find_run_folder(file.path, version)
-            key = (run_folder, version, file.category)
+            place = _FilePlace(run_folder, version, file.category)
             folders_below_run = file.path.relative_to(run_folder).parts[:-1]
             if has_copy_folder(folders_below_run):
-                copies.append((key, file.path))
+                place_by_copy[file.path] = place
             else:
-                original_by_key.setdefault(key, file.path)
+                original_by_place.setdefault(place, file.path)
 
-    kept_by_dropped = {path: original_by_key[key] for key, path in copies if key in original_by_key}
+    kept_by_dropped: dict[Path, Path] = {}
+    for path, place in place_by_copy.items():
+        if place in original_by_place:
+            kept_by_dropped[path] = original_by_place[place]
+
     for run_key, files in list(files_by_run.items()):
         kept = [file for file in files if file.path not in kept_by_dropped]
         if kept:
@@ -69,6 +74,15 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
         else:
             del files_by_run[run_key]
     return kept_by_dropped
+
+
+@dataclass(frozen=True)
+class _FilePlace:
+    """What a copied file has in common with its original."""
+
+    run_folder: Path
+    version: str
+    category: str
 
 
 def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
@@ -91,12 +105,7 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
     Some versions sort the files of a model into subfolders with any name. In others, only
     subfolders with the name of a group of categories, such as `live`, belong to the model.
     """
-    # Whether the subfolders of this folder are parts of the model's output, whatever their names.
-    has_parts = version not in filenames.FLAT_VERSIONS and (
-        depth > 0
-        or folder.name in filenames.GROUP_FOLDERS
-        or filenames.is_official_output_folder(folder.parent)
-    )
+    has_parts = _has_parts(folder, version, depth)
     files = []
     for name, is_folder in list_folder(folder):
         path = folder / name
@@ -112,6 +121,18 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
         if file is not None and file.kind == kind and file.version == version:
             files.append(file)
     return files
+
+
+def _has_parts(folder: Path, version: str, depth: int) -> bool:
+    """Whether the subfolders of a folder are parts of a model's output, whatever their names.
+
+    `depth` is 0 for the folder of the model.
+    """
+    if version in filenames.FLAT_VERSIONS:
+        return False
+    if depth > 0 or folder.name in filenames.GROUP_FOLDERS:
+        return True
+    return filenames.is_official_output_folder(folder.parent)
 
 
 def list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:

@@ -45,8 +45,10 @@ def is_repeat_name(name: str) -> bool:
 
 
 def find_run_folder(path: Path, version: str) -> Path:
-    """Return the folder of a file's run. In V4, it is a folder in `result/` or `score/` that may
-    have subfolders, or the folder of a repetition below it.
+    """Return the folder of a file's run.
+
+    Since V4, this is a folder in `result/` or `score/`, whose subfolders belong to the run. But a
+    subfolder that is named as a repetition, such as `run2`, is a run of its own.
     """
     nearest = filenames.find_model_folder(path)
     if version in filenames.FLAT_VERSIONS:
@@ -55,12 +57,14 @@ def find_run_folder(path: Path, version: str) -> Path:
     if not folders:
         return nearest
 
-    outermost = folders[-1]
-    for folder in folders[:-1]:
+    *inner_folders, outermost = folders
+    for folder in inner_folders:
         if is_repeat_name(folder.name):
             return folder
-    is_repetition_above_model = is_repeat_name(outermost.name) or filenames.has_date(outermost.name)
-    return nearest if is_repetition_above_model else outermost
+    # The folders of models can be inside the folder of a repetition, too.
+    if is_repeat_name(outermost.name) or filenames.has_date(outermost.name):
+        return nearest
+    return outermost
 
 
 def _list_folders_below_official_output_folder(innermost: Path) -> list[Path]:

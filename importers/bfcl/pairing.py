@@ -146,12 +146,13 @@ class Pairing:
         self._used.update(file.path for file in evaluation.files)
 
     def _find_own_evaluation(self, key: RunKey) -> None:
+        """Find the scores of opened results by the names of folders."""
         folder, version = key
-        found = _find_counterpart_files(folder, version, self._results[key])
-        self._counterparts[key] = found
+        counterpart = _find_counterpart_files(folder, version, self._results[key])
+        self._counterparts[key] = counterpart
         self._evaluations[key] = []
-        if found.folder is not None:
-            self._add_evaluation(key, Evaluation(found.folder, found.files))
+        if counterpart.folder is not None:
+            self._add_evaluation(key, Evaluation(counterpart.folder, counterpart.files))
 
     def _find_evaluations_beside_own(self, key: RunKey) -> None:
         """Find other evaluations, such as `score_v1/MODEL` beside `score/MODEL`, if the user
@@ -231,10 +232,14 @@ class Pairing:
             )
 
     def _report_ignored_scores(self, key: RunKey) -> list[ImportIssue]:
-        found = self._counterparts[key]
+        """Return an issue if other folders, which are not used, may have the scores, too."""
+        folder, _ = key
+        counterpart = self._counterparts[key]
         used_folders = {evaluation.folder for evaluation in self._evaluations[key]}
-        ignored = [folder for folder in found.other_folders if folder not in used_folders]
-        return [found.make_choice_issue(key[0], "score", ignored)] if ignored else []
+        ignored = [other for other in counterpart.other_folders if other not in used_folders]
+        if not ignored:
+            return []
+        return [counterpart.make_choice_issue(folder, "score", ignored)]
 
     def _list_runs_of_scores(self, key: RunKey) -> Iterator[RunFiles]:
         """Yield a run for scores that belong to none of the opened results.
@@ -428,38 +433,41 @@ def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Pa
     output_folder = _find_output_folder(results_folder)
     if output_folder is None:
         return
-    inside = results_folder.relative_to(output_folder)
-    others = [
+    path_inside = results_folder.relative_to(output_folder)
+    siblings = [
         sibling
         for sibling in list_subfolders(output_folder.parent)
         if sibling != output_folder and filenames.is_result_or_score_folder(sibling)
     ]
-    for score_folder in others:
+    for score_folder in siblings:
         is_official = filenames.is_official_output_folder(score_folder)
         if not is_official or "score" not in score_folder.name.lower():
             continue
-        own_results = [
-            other / inside
-            for other in others
-            if "result" in other.name.lower()
-            and filenames.can_belong_to_same_run(other, score_folder)
+        result_folders = [
+            sibling
+            for sibling in siblings
+            if "result" in sibling.name.lower()
+            and filenames.can_belong_to_same_run(sibling, score_folder)
         ]
         has_own_results = any(
-            find_files_of_kind(folder, version, "result") for folder in own_results
+            find_files_of_kind(folder / path_inside, version, "result") for folder in result_folders
         )
         if not has_own_results:
-            yield score_folder / inside
+            yield score_folder / path_inside
 
 
 def _find_output_folder(folder: Path) -> Path | None:
-    """Return the nearest folder above a model folder that is named like the program's `result` or
-    `score`; None without one. Other folders, such as `my_results`, count only directly above the
-    model.
+    """Return the output folder above a model folder, or None.
+
+    This is the folder directly above if its name contains `result` or `score`, such as
+    `my_results`. Else it is the nearest folder above with a name that the official program uses.
     """
     if filenames.is_result_or_score_folder(folder.parent):
         return folder.parent
-    parents = list(folder.parents)[: filenames.MAX_MODEL_DEPTH]
-    return next((parent for parent in parents if filenames.is_official_output_folder(parent)), None)
+    for parent in list(folder.parents)[: filenames.MAX_MODEL_DEPTH]:
+        if filenames.is_official_output_folder(parent):
+            return parent
+    return None
 
 
 def _are_in_same_place(folder: Path, other: Path) -> bool:

@@ -574,16 +574,16 @@ def _report_unknown_fields(
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
-    """Load the dataset of a category. The category format_sensitivity has items of several
-    categories.
-    """
+    """Load the dataset of a category."""
     if category != "format_sensitivity":
         return load_dataset(files[0], category) if files else Dataset()
-    # Its items come from several categories.
+    # The items of this category come from several other categories.
     prefix = f"BFCL_{version.lower()}_"
-    return merge_datasets(
-        load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files
-    )
+    datasets = []
+    for files_of_category in files:
+        question_category = files_of_category.questions.stem.removeprefix(prefix)
+        datasets.append(load_dataset(files_of_category, question_category))
+    return merge_datasets(datasets)
 
 
 def _check_item_counts(category: JoinedCategory) -> None:

@@ -333,16 +333,15 @@ def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, An
 @lru_cache(maxsize=4)
 def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any]]:
     """Return item id -> its record in a file of questions. Repeated ids get a number."""
-    found: dict[str, dict[str, Any]] = {}
+    values = [record.value for record in read_records(path) if isinstance(record, JsonRecord)]
+    record_by_item: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
-    values = list_objects(
-        [each.value for each in read_records(path) if isinstance(each, JsonRecord)]
-    )
-    for position, value in enumerate(values):
+    for position, value in enumerate(list_objects(values)):
         record_id = _make_record_id(category, position, value)
-        found[make_repeated_id(record_id, occurrences[record_id])] = value
+        item_id = make_repeated_id(record_id, occurrences[record_id])
+        record_by_item[item_id] = value
         occurrences[record_id] += 1
-    return found
+    return record_by_item
 
 
 def _make_record_id(category: str, index: int, record: JsonObject) -> str:

@@ -88,8 +88,11 @@ def find_original_folder(folder: Path) -> Path | None:
 
 
 def _list_originals_in_other_folders(path: Path, root: Path) -> Iterator[Path]:
-    """Yield the path of a file without the mark of one of its folders, or without a folder that
-    is only a mark.
+    """Yield the paths that the original of a file can have if one of its folders below `root` is a
+    copy.
+
+    For a folder such as `results (copy)`, the original is in `results`. For a folder whose name is
+    only a mark, such as `backup`, it is in the folder above.
     """
     if not path.is_relative_to(root):
         return

@@ -48,7 +48,9 @@ def read_csv_header(path: Path) -> list[str]:
     except OSError:
         return []
     try:
-        return next(csv.reader([start.decode("utf-8").partition("\n")[0]], strict=True), [])
+        first_line, _, _ = start.decode("utf-8").partition("\n")
+        rows = csv.reader([first_line], strict=True)
+        return next(rows, [])
     except (UnicodeDecodeError, csv.Error):
         return []
 

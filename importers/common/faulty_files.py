@@ -35,16 +35,15 @@ class SearchResult:
 def search_around_faults(search: SearchFiles, files: Sequence[Path]) -> SearchResult:
     """Search for runs.
 
-    If the search raises an exception, repeat it without the files that cause it.
+    If the search raises an exception, repeat it without the file that causes it.
     """
     result = SearchResult()
     remaining = list(files)
     while True:
+        # Any exception is caught: that of one importer must not hide the runs of the others.
         try:
             result.found = search(remaining)
-        except (
-            Exception
-        ) as error:  # the barrier: no exception of an importer may hide the runs of others
+        except Exception as error:
             reason = describe_error(error)
         else:
             return result
@@ -58,7 +57,8 @@ def search_around_faults(search: SearchFiles, files: Sequence[Path]) -> SearchRe
 
 
 def _find_faulty_file(search: SearchFiles, files: Sequence[Path]) -> Path | None:
-    """Return the last file of the shortest beginning of the list with which the search fails.
+    """Return a file that makes the search fail, by bisection: the search fails with this file and
+    those before it, and does not fail with only those before it.
 
     Returns None if the search fails without any file.
     """

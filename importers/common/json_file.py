@@ -30,6 +30,7 @@ from fcreview.importers.common.json_text import (
     may_have_surrogates,
     parse_integer,
     parse_json_text,
+    wrap_to_limit_depth,
 )
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import read_file
@@ -160,7 +161,9 @@ def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
 class _ReadValue:
     value: Any
     n_colons: int | None
-    """Number of colons in the JSON text of the value; None if orjson cannot write it."""
+    """Number of colons in the JSON text of the value; None if orjson cannot write it, or if it is
+    nested too deeply.
+    """
 
 
 class _DocumentReader:
@@ -348,6 +351,8 @@ class _DocumentReader:
         )
 
     def _report_repeated_keys(self, start: int, read: _ReadValue, line: int) -> None:
+        """Report keys that occur more than once in an object of the value that was just read."""
+        # Each key has a colon, so equal numbers of colons show quickly that no key was lost.
         if read.n_colons == self._text.count(":", start, self._position):
             return
         raw = self._text[start : self._position].encode("utf-8", "surrogateescape")
@@ -362,7 +367,7 @@ class _DocumentReader:
         self._skip_spaces()
         try:
             value, end = self._decode_value_at(self._text, self._position)
-            n_colons = count_colons(value)
+            n_colons = count_colons(wrap_to_limit_depth(value))
             # The walk through the value takes as long as parsing, and is hardly ever needed.
             if self._may_have_surrogates or n_colons is None:
                 value = escape_and_cut_strings(value)

@@ -24,6 +24,7 @@ MAX_DEPTH = 200
 """Maximum nesting depth of lists and objects."""
 MAX_WRITTEN_DEPTH = 254
 """Number of levels that orjson can write."""
+NESTED_TYPES = (dict, list)
 
 
 @dataclass(slots=True)
@@ -97,17 +98,40 @@ def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
 
 
 def count_colons(value: Any) -> int | None:
-    """Return the number of colons in the JSON text of a value.
-
-    None if orjson cannot write it, or if it has more than MAX_DEPTH levels.
-    """
-    nested = value
-    for _ in range(MAX_WRITTEN_DEPTH - MAX_DEPTH):
-        nested = [nested]
+    """Return the number of colons in the JSON text of a value. None if orjson cannot write it."""
     try:
-        return orjson.dumps(nested).count(b":")
+        return orjson.dumps(value).count(b":")
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def wrap_to_limit_depth(value: Any) -> Any:
+    """Return a value in so many lists that orjson cannot write it if it has more than MAX_DEPTH
+    levels.
+    """
+    wrapped = value
+    for _ in range(MAX_WRITTEN_DEPTH - MAX_DEPTH):
+        wrapped = [wrapped]
+    return wrapped
+
+
+def is_nested_too_deeply(value: Any) -> bool:
+    """Whether a JSON value has more than MAX_DEPTH levels, which the store cannot write.
+
+    The value is walked level by level and not by recursion, which deep values would exhaust.
+    """
+    if not isinstance(value, NESTED_TYPES):
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        parts: list[Any] = []
+        for parent in level:
+            children = parent.values() if isinstance(parent, dict) else parent
+            parts += [child for child in children if isinstance(child, NESTED_TYPES)]
+        if not parts:
+            return False
+        level = parts
+    return True
 
 
 def may_have_surrogates(text: str) -> bool:
@@ -131,6 +155,7 @@ def _has_lone_surrogate(text: str) -> bool:
 
 
 def describe_repeated_keys(keys: Sequence[str]) -> str:
+    """Return the text of the issue for keys that an object has more than once."""
     listed = ", ".join(key[:MAX_KEY_LENGTH] for key in keys[:MAX_LISTED_KEYS])
     n_more = len(keys) - MAX_LISTED_KEYS
     more = f" and {n_more} more" if n_more > 0 else ""
@@ -190,5 +215,15 @@ def _cut_string(text: str, max_length: int | None) -> str:
 
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
-    text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
-    return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
+    """Return the beginning of a text, of at most `limit` characters and an ellipsis."""
+    if isinstance(raw, str):
+        text = raw
+        is_complete = True
+    else:
+        # A character has at most four bytes.
+        max_bytes = limit * 4
+        text = raw[:max_bytes].decode("utf-8", "replace")
+        is_complete = len(raw) <= max_bytes
+    if is_complete and len(text) <= limit:
+        return text
+    return text[:limit] + "…"

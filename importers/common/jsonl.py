@@ -6,7 +6,6 @@ Lines end at byte 0x0A only, because other line separators such as U+2028 are pa
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -330,20 +329,39 @@ def parse_record(
     raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the record in a line, and issues if the line is damaged. A blank line has no record."""
-    if len(raw_record) < LARGE_LINE_BYTES and not has_long_integer(raw_record):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            value = orjson.loads(raw_record)
-            repeated_keys = find_repeated_keys(raw_record, value)
-            if repeated_keys:
-                what = describe_repeated_keys(repeated_keys)
-                yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
-            yield JsonRecord(line, offset=offset, length=len(raw_record), value=value)
-            return
-    # orjson cannot read the line correctly.
-    if raw_record and not raw_record.isspace():
-        yield from _IrregularLine(raw_record, file_name, line, offset).parse(
-            has_line_feed=has_line_feed
-        )
+    value = _parse_regular_line(raw_record)
+    if value is _IRREGULAR:
+        is_blank = not raw_record or raw_record.isspace()
+        if not is_blank:
+            irregular_line = _IrregularLine(raw_record, file_name, line, offset)
+            yield from irregular_line.parse(has_line_feed=has_line_feed)
+        return
+
+    repeated_keys = find_repeated_keys(raw_record, value)
+    if repeated_keys:
+        what = describe_repeated_keys(repeated_keys)
+        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
+    yield JsonRecord(line, offset=offset, length=len(raw_record), value=value)
+
+
+_IRREGULAR = object()
+"""Result for a line that orjson cannot read, or would not read correctly."""
+
+
+def _parse_regular_line(raw_record: bytes) -> Any:
+    if len(raw_record) >= LARGE_LINE_BYTES or has_long_integer(raw_record):
+        return _IRREGULAR
+    try:
+        return orjson.loads(raw_record)
+    except orjson.JSONDecodeError:
+        return _IRREGULAR
+
+
+@dataclass(frozen=True, slots=True)
+class _ParsedLine:
+    value: Any
+    long_numbers: list[str]
+    """Integers that were too long for a number, and became text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,34 +398,38 @@ class _IrregularLine:
             what = f"byte {wrong_byte + 1} of the line is not UTF-8 and was replaced by U+FFFD"
             yield self._make_warning(what, raw_json)
 
-        # The parser adds integers that are too long for a number.
-        long_numbers: list[str] = []
         try:
-            value = self._parse_json(raw_json.decode("utf-8", "replace"), long_numbers)
+            parsed = self._parse_json(raw_json.decode("utf-8", "replace"))
         except RecursionError:
             yield self._make_error("the line is nested too deeply to be read", raw_json)
             return
         except ValueError as error:
             yield self._make_error(_describe_json_error(raw_json, error, has_line_feed), raw_json)
             return
+        yield from self._report_changes(raw_json, parsed)
+        yield JsonRecord(self.number, offset=self.offset, length=n_bytes, value=parsed.value)
 
+    def _report_changes(self, raw_json: bytes, parsed: _ParsedLine) -> Iterator[ImportIssue]:
+        """Yield an issue for each way in which the value differs from the text of the line."""
         if self.is_large:
+            megabytes = f"{len(self.raw_record) / 1e6:.0f} MB"
             limit = f"{MAX_STRING_LENGTH:,} characters"
-            what = f"this line has {n_bytes / 1e6:.0f} MB, so strings were cut after {limit}"
+            what = f"this line has {megabytes}, so strings were cut after {limit}"
             yield self._make_warning(what, raw_json)
-        for number in long_numbers:
+        for number in parsed.long_numbers:
             what = f"a number is too long and was replaced by text: {number}"
             yield self._make_warning(what, raw_json)
-        repeated_keys = find_repeated_keys(raw_json, value)
+        repeated_keys = find_repeated_keys(raw_json, parsed.value)
         if repeated_keys:
             yield self._make_warning(describe_repeated_keys(repeated_keys), raw_json)
-        yield JsonRecord(self.number, offset=self.offset, length=n_bytes, value=value)
 
-    def _parse_json(self, text: str, long_numbers: list[str]) -> Any:
-        """Parse the line, and add integers that are too long to `long_numbers`."""
+    def _parse_json(self, text: str) -> _ParsedLine:
+        """Parse the line, in which integers that are too long become text."""
+        long_numbers: list[str] = []
         value = parse_json_text(text, long_numbers)
         max_string_length = MAX_STRING_LENGTH if self.is_large else None
-        return escape_and_cut_strings(value, max_string_length)
+        value = escape_and_cut_strings(value, max_string_length)
+        return _ParsedLine(value, long_numbers)
 
     def _make_warning(self, what: str, raw: bytes) -> ImportIssue:
         return ImportIssue(self.file_name, self.number, what=what, raw=make_excerpt(raw))

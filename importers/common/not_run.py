@@ -115,9 +115,9 @@ def report_missing_items(
     a result.
 
     Args:
-        expected: category -> ids of its items in the dataset. Only categories that the run has
-        results of. present: ids of the run's results. reason: which categories these are, as a
-        phrase.
+        expected: Category -> ids of its items in the dataset, for the categories of the run.
+        present: The ids of the run's results.
+        reason: Which categories these are, as a phrase.
     """
     n_expected = sum(len(item_ids) for item_ids in expected.values())
     if n_expected == 0:

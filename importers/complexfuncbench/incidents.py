@@ -39,7 +39,9 @@ def find_record_incident(record: dict[str, Any]) -> Incident | None:
 
     evaluation = as_object(record.get("resp_eval"))
     scores = [as_object(entry).get("score") for entry in evaluation.values()]
-    return make_empty_reply_incident("resp_eval") if EMPTY_RESPONSE_SCORE in scores else None
+    if EMPTY_RESPONSE_SCORE in scores:
+        return make_empty_reply_incident("resp_eval")
+    return None
 
 
 def find_log_incident(log: EvaluationLog | None) -> Incident | None:
@@ -58,6 +60,7 @@ def find_judge_failure(score: Any, reason: Any) -> str | None:
     """
     if score in (0, 1, 2):
         return None
-    known = JUDGE_FAILURES.get(int(score)) if score in (-1, -2) else None
-    failure = known or f"the recorded score {score} is not valid"
+    failure = f"the recorded score {score} is not valid"
+    if score in (-1, -2):
+        failure = JUDGE_FAILURES.get(int(score), failure)
     return f"{failure} ({reason})" if reason else failure

@@ -58,7 +58,8 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     fragments = yield from collect_fragments(
         read_blocks(message.get("content"), path=f"{path}.content")
     )
-    yield from split_results((yield from make_message(role, fragments, message, path=path)))
+    parsed = yield from make_message(role, fragments, message, path=path)
+    yield from split_results(parsed)
 
 
 def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:

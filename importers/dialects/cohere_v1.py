@@ -22,6 +22,7 @@ MESSAGE_FIELDS = {"role", "message", "tool_calls", "tool_results"}
 
 
 def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages of a chat history in the form of Cohere's first API, with issues."""
     for index, message in enumerate(messages):
         path = f"chat_history[{index}]"
         role = yield from read_known_role(message, path=path)
@@ -29,7 +30,8 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
             continue
         yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
         fragments = yield from collect_fragments(_read_fields(message, path=path))
-        yield (yield from make_message(role, fragments, message, path=path))
+        parsed = yield from make_message(role, fragments, message, path=path)
+        yield parsed
 
 
 def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:

@@ -173,6 +173,7 @@ def _is_ollama(message: Mapping[str, Any]) -> bool:
 
 
 def _is_mistral(message: Mapping[str, Any]) -> bool:
+    """Whether a message has Mistral's default id of a call, or its list of reasoning parts."""
     calls = list_objects(message.get("tool_calls"))
     if any(call.get("id") == DEFAULT_MISTRAL_ID for call in calls):
         return True

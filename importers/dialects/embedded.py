@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from typing import Any
 
 from fcreview.importers.common.records import list_objects
@@ -118,12 +117,21 @@ class MessageBlock:
 def split_by_form(
     messages: Sequence[Any], is_foreign: Callable[[dict[str, Any]], bool]
 ) -> Iterator[MessageBlock]:
-    """Yield the messages in blocks of one form. What is no object is left to the format."""
-    numbered = enumerate(messages)
-    by_form = groupby(numbered, lambda pair: isinstance(pair[1], dict) and is_foreign(pair[1]))
-    for is_foreign_form, pairs in by_form:
-        positions, block = zip(*pairs, strict=True)
-        yield MessageBlock(positions[0], list(block), is_foreign=is_foreign_form)
+    """Yield the messages in blocks of successive messages that are all foreign, or all not.
+
+    A message that is no object counts as not foreign, so that the format itself reads it.
+    """
+    block: MessageBlock | None = None
+    for position, message in enumerate(messages):
+        has_foreign_form = isinstance(message, dict) and is_foreign(message)
+        if block is not None and block.is_foreign == has_foreign_form:
+            block.messages.append(message)
+            continue
+        if block is not None:
+            yield block
+        block = MessageBlock(position, [message], is_foreign=has_foreign_form)
+    if block is not None:
+        yield block
 
 
 def read_with_foreign_messages(

@@ -104,10 +104,10 @@ def merge_candidate(candidate: Any) -> dict[str, Any]:
 
 
 def read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
-    """Yield the fragments of a list of parts."""
+    """Yield the fragments of a list of parts. A missing list, or another value, is an issue."""
     if parts is None:
         yield MessageIssue("content without parts", path=path)
-    if parts is not None and not isinstance(parts, list):
+    elif not isinstance(parts, list):
         yield from values.read_unknown("form of parts", parts, path=path)
     for index, part in enumerate(as_list(parts)):
         yield from _read_part(part, path=f"{path}.parts[{index}]")

@@ -80,7 +80,8 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         readings = _read_spoken_message(fields, path=path, role=role)
     fragments = yield from collect_fragments(readings)
     metadata = as_object(fields.get("response_metadata"))
-    yield (yield from make_message(role, fragments, metadata | fields, path=path))
+    parsed = yield from make_message(role, fragments, metadata | fields, path=path)
+    yield parsed
 
 
 def _unwrap(message: Any) -> dict[str, Any]:

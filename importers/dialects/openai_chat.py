@@ -78,14 +78,17 @@ def _has_content_beside_calls(messages: Sequence[Any]) -> bool:
 def _report_missing_content(
     message: Any, needs_content: bool, *, path: str
 ) -> Iterator[MessageIssue]:
-    """Yield an issue for a reply without the field `content`, unless it may be missing: beside
-    calls, or beside another text.
+    """Yield an issue for a reply without the field `content`.
+
+    The field may be missing beside another text and, unless `needs_content`, beside calls.
     """
     fields = as_object(message)
+    if fields.get("role") != "assistant" or "content" in fields:
+        return
+    if any(fields.get(name) for name in ("refusal", "audio", "tool_plan")):
+        return
     has_calls = bool(fields.get("tool_calls") or fields.get("function_call"))
-    has_other_text = any(fields.get(name) for name in ("refusal", "audio", "tool_plan"))
-    is_expected = not has_other_text and (needs_content or not has_calls)
-    if fields.get("role") == "assistant" and "content" not in fields and is_expected:
+    if needs_content or not has_calls:
         yield MessageIssue("message without the field content", path=path, severity="notice")
 
 
@@ -100,7 +103,8 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     else:
         readings = _read_spoken_message(message, role, path=path)
     fragments = yield from collect_fragments(readings)
-    yield (yield from make_message(role, fragments, message, path=path))
+    parsed = yield from make_message(role, fragments, message, path=path)
+    yield parsed
 
 
 def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:

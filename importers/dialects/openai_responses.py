@@ -197,6 +197,7 @@ def _read_call_item(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of an item that is a message. An unknown role is reported."""
     if read_role(message.get("role")) is None:
         what = f"unknown role {values.to_text(message.get('role')) or 'none'}"
         yield MessageIssue(what, path=path, raw=message)

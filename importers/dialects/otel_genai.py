@@ -45,6 +45,7 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
 
 
 def _read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of the parts of a message, which should be a list."""
     if parts is not None and not isinstance(parts, list):
         yield from values.read_unknown("form of parts", parts, path=path)
     for index, part in enumerate(as_list(parts)):

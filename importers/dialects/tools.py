@@ -12,6 +12,10 @@ from fcreview.importers.dialects.gemini import with_camel_case_keys
 
 FunctionDoc = dict[str, Any]
 """Name, description and JSON Schema of the parameters of a function."""
+WRAPPING_FIELDS = ("toolSpec", "function", "custom")
+"""Fields of a tool that contain the function: of Bedrock, of OpenAI's chat completions, and of a
+custom tool of OpenAI, whose input is free text.
+"""
 SCHEMA_FIELDS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
 FUNCTION_FIELDS = {
     *SCHEMA_FIELDS,
@@ -80,33 +84,34 @@ def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
     if not isinstance(tool, dict):
         yield MessageIssue("tool is not an object", path=path, raw=tool)
         return
+
+    # An entry of Gemini has a list of functions.
     declarations = with_camel_case_keys(tool).get("functionDeclarations")
     if isinstance(declarations, list):
-        # Gemini.
         yield from read_tools(declarations, path=f"{path}.functionDeclarations")
-    elif isinstance(tool.get("toolSpec"), dict):
-        # Bedrock.
-        yield from _read_tool(tool["toolSpec"], path=f"{path}.toolSpec")
-    elif isinstance(tool.get("function"), dict):
-        # OpenAI chat completions.
-        yield from _read_tool(tool["function"], path=f"{path}.function")
-    # A custom tool of OpenAI, whose input is free text.
-    elif isinstance(tool.get("custom"), dict):
-        yield from _read_tool(tool["custom"], path=f"{path}.custom")
-    elif isinstance(tool.get("tools"), list):
-        # A namespace, or the list of an MCP server.
+        return
+    for field in WRAPPING_FIELDS:
+        if isinstance(tool.get(field), dict):
+            yield from _read_tool(tool[field], path=f"{path}.{field}")
+            return
+    # A namespace, or the list of an MCP server.
+    if isinstance(tool.get("tools"), list):
         yield from read_tools(tool["tools"], path=f"{path}.tools")
-    elif isinstance(tool.get("name"), str) and tool["name"]:
+        return
+
+    if isinstance(tool.get("name"), str) and tool["name"]:
         yield from _read_function(tool, path=path)
-    elif "name" not in tool and tool.get("type") not in (None, "function", "custom"):
-        # a built-in tool, whose type is its name
+        return
+    # The name of a built-in tool is its type.
+    is_built_in = "name" not in tool and tool.get("type") not in (None, "function", "custom")
+    if is_built_in:
         yield {
             "name": values.to_text(tool["type"]),
             "description": "",
             "parameters": _make_empty_schema(),
         }
-    else:
-        yield MessageIssue("tool without a name", path=path, raw=tool)
+        return
+    yield MessageIssue("tool without a name", path=path, raw=tool)
 
 
 def _read_function(tool: dict[str, Any], *, path: str) -> Iterator[FunctionDoc | MessageIssue]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.json_text import find_repeated_keys, parse_json_text
-from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.conversation import (
     Fragment,
     MessageIssue,
@@ -265,5 +264,7 @@ def _format_size(n_bytes: float) -> str:
 
 def get_type(value: Any) -> str:
     """Return the field `type` of an object, or an empty text if it has none."""
-    kind = as_object(value).get("type")
+    if not isinstance(value, dict):
+        return ""
+    kind = value.get("type")
     return kind if isinstance(kind, str) else ""

@@ -261,13 +261,17 @@ def _convert_v3_result(item: Item, generation: Any) -> Any:
         return generation
 
     if item.category.startswith("multi_turn"):
-        return [[_convert_v3_step(step) for step in turn] for turn in generation]
+        turns = []
+        for turn in generation:
+            turns.append([_convert_v3_step(step) for step in turn])
+        return turns
     if not generation:
         return []
 
     only_turn = generation[0]
-    is_text = len(only_turn) == 1 and isinstance(only_turn[0], str)
-    return only_turn[0] if is_text else only_turn
+    if len(only_turn) == 1 and isinstance(only_turn[0], str):
+        return only_turn[0]
+    return only_turn
 
 
 def _convert_v3_step(step: Any) -> Any:

@@ -51,12 +51,15 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
         return messages
 
     completed: list[Any] = []
+    # The last message of the agent, unless it has calls of its own.
     text_reply: JsonObject | None = None
     for message in messages:
         fields = dict(as_object(message))
         completed.append(fields if fields else message)
         if fields.get("role") == "assistant":
-            text_reply = None if fields.get("tool_calls") else fields
+            has_own_calls = bool(fields.get("tool_calls"))
+            text_reply = None if has_own_calls else fields
+
         call = call_by_id.get(to_text(fields.get("tool_call_id")))
         if call is not None and text_reply is not None:
             text_reply["tool_calls"] = [*as_list(text_reply.get("tool_calls")), call]
@@ -158,6 +161,7 @@ def fill_claims_item(item: Item, sample: Sample, conversation: ParsedConversatio
 
 
 def _list_texts(item: Item, metadata: JsonObject, name: str) -> list[str]:
+    """Return a list of texts in the metadata. If it has another form, the item gets an issue."""
     values = metadata.get(name)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         add_issue(item, f"{name} of the metadata is not a list of texts")

@@ -187,17 +187,19 @@ def compute_figures(
     for item in items:
         items_by_subset[item.category].append(item)
 
-    names = [metric.figure.name for metric in stated] or ["accuracy"]
-    for number, name in enumerate(names):
-        metric = stated[number] if stated else None
-        figures = MetricFigures(name)
-        if metric is not None and metric.aggregation not in MEAN_AGGREGATIONS:
+    if not stated:
+        figures = MetricFigures("accuracy")
+        _fill_figures(figures, items_by_subset, benchmark, metric=None)
+        yield figures
+    for metric in stated:
+        figures = MetricFigures(metric.figure.name)
+        if metric.aggregation in MEAN_AGGREGATIONS:
+            _fill_figures(figures, items_by_subset, benchmark, metric)
+        else:
             figures.note = (
                 f"fcreview does not compute the aggregation {metric.aggregation}; the report"
                 f" states {metric.figure.score}"
             )
-        else:
-            _fill_figures(figures, items_by_subset, benchmark, metric)
         yield figures
 
 

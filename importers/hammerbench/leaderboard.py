@@ -98,14 +98,20 @@ class _SnapshotSums:
     def add(self, outcome: SnapshotOutcome, n: int) -> None:
         """Add `n` snapshots with the same outcome."""
         self.n += n
-        self.rejected += n * outcome.rejected
-        self.texts += n * outcome.is_text
         self.hallucinated_names += n * outcome.hallucinated
         self.missing_names += n * outcome.missing
-        self.with_hallucination += n * (outcome.hallucinated > 0)
-        self.with_missing += n * (outcome.missing > 0)
-        self.other_errors += n * outcome.has_other_error
-        self.right_arguments += n * outcome.args_ok
+        if outcome.rejected:
+            self.rejected += n
+        if outcome.is_text:
+            self.texts += n
+        if outcome.hallucinated > 0:
+            self.with_hallucination += n
+        if outcome.missing > 0:
+            self.with_missing += n
+        if outcome.has_other_error:
+            self.other_errors += n
+        if outcome.args_ok:
+            self.right_arguments += n
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:

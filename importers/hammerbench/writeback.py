@@ -432,6 +432,7 @@ class _ReviewedFolder:
 
     @classmethod
     def load(cls, result_file: Path, items: Sequence[ScoredItem]) -> _ReviewedFolder:
+        """Load the verdicts in the files beside a result file, and apply the reviews to them."""
         results = read_json(result_file, [], list) or []
         items_by_indexes = map_items_to_indexes(result_file, results, items)
         companions = load_companion_verdicts(result_file.parent, results)

@@ -213,20 +213,20 @@ def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
     The best attempt can exist as several copies, in which other scorers ran. Of the copies with
     the same scores, one is chosen.
     """
-    best = max(candidates, key=lambda each: each.attempt_rank)
+    best = max(candidates, key=lambda candidate: candidate.attempt_rank)
     copies: list[_Candidate] = []
     skipped: list[SkippedLog] = []
     for candidate in candidates:
         if _is_copy(candidate, best):
             copies.append(candidate)
         else:
-            skipped.append(
-                SkippedLog(candidate.log.path, _explain_skipped_attempt(candidate, best))
-            )
+            reason = _explain_skipped_attempt(candidate, best)
+            skipped.append(SkippedLog(candidate.log.path, reason))
 
     chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
-    # One of the chosen logs reports the skipped ones.
-    chosen[-1].skipped[:0] = skipped
+    # One of the chosen logs reports the skipped attempts, before the copies that it skips itself.
+    reporting_log = chosen[-1]
+    reporting_log.skipped = skipped + reporting_log.skipped
     return chosen
 
 
@@ -236,14 +236,14 @@ def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:
         return True
     if candidate.log.is_in_parts or best.log.is_in_parts:
         return False
-    is_equal_run = (
+    is_same_run = (
         candidate.log.evaluation_id == best.log.evaluation_id
         and candidate.log.created == best.log.created
     )
-    return is_equal_run and (candidate.is_finished, candidate.n_samples) == (
-        best.is_finished,
-        best.n_samples,
+    is_as_complete = (
+        candidate.is_finished == best.is_finished and candidate.n_samples == best.n_samples
     )
+    return is_same_run and is_as_complete
 
 
 def _explain_skipped_attempt(candidate: _Candidate, best: _Candidate) -> str:

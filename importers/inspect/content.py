@@ -78,12 +78,19 @@ def read_content(content: Any) -> MessageContent:
 
 
 def _iterate_parts(content: Any) -> Iterator[dict[str, Any]]:
-    """Yield the parts of a content. A text is a part of the type `text`."""
+    """Yield the parts of a content. A text is a part of the type `text`.
+
+    A content of another form becomes a text, its JSON.
+    """
     if content is None:
         return
-    if not isinstance(content, (str, list)):
-        content = to_json_text(content)
-    for part in [content] if isinstance(content, str) else content:
+    parts = content
+    if isinstance(content, str):
+        parts = [content]
+    elif not isinstance(content, list):
+        parts = [to_json_text(content)]
+
+    for part in parts:
         if isinstance(part, str):
             yield {"type": "text", "text": part}
         elif isinstance(part, dict):
@@ -184,6 +191,10 @@ def _read_server_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
+    """Read a call of the model. Inspect states in `parse_error` if it could not read the arguments.
+
+    Such a call has the text of its arguments, and the error.
+    """
     name = str(call.get("function") or "")
     arguments = call.get("arguments")
     error = call.get("parse_error")
@@ -234,11 +245,13 @@ def list_answers_to_hash(messages: Any) -> list[Any]:
     for message in list_objects(messages):
         if message.get("role") != "assistant":
             continue
-        calls = message.get("tool_calls") or ()
-        plain = [
-            [c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls
-        ]
-        answers.append([get_text_without_reasoning(message.get("content")), plain])
+        plain_calls = []
+        for call in message.get("tool_calls") or ():
+            if isinstance(call, dict):
+                plain_calls.append([call.get("function"), call.get("arguments")])
+            else:
+                plain_calls.append(call)
+        answers.append([get_text_without_reasoning(message.get("content")), plain_calls])
     return answers
 
 
@@ -249,8 +262,12 @@ def _get_plain_text(part: dict[str, Any]) -> str:
     kind = str(part.get("type"))
     if kind == "text":
         return str(part.get("text") or "")
-    values = (part.get(key) for key in (kind, "text", "data"))
-    text = next((value for value in values if isinstance(value, str)), None)
+
+    text = None
+    for key in (kind, "text", "data"):
+        if isinstance(part.get(key), str):
+            text = str(part[key])
+            break
     if text is None:
         text = to_json_text({key: value for key, value in part.items() if key != "type"})
     ending = "…" if len(text) > MAX_DATA_URI else ""

@@ -255,8 +255,14 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
     if log.is_in_parts:
         run_path = _find_shards_folder(path) or path
     model = remove_control_characters(str(log.fields.get("model") or "unknown model"))
-    run = Run("inspect", get_task_name(log.fields), "en", model, str(run_path), needs_dataset=False)
-
+    run = Run(
+        benchmark="inspect",
+        generation=get_task_name(log.fields),
+        language="en",
+        model=model,
+        path=str(run_path),
+        needs_dataset=False,
+    )
     plan = RunPlan(
         run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)"
     )
@@ -282,6 +288,7 @@ def _set_unpacked_files(plan: RunPlan, folder: Path) -> None:
 
 
 def _make_skipped_issue(chosen: ChosenLog, path: Path) -> ImportIssue:
+    """Return the notice that names the other attempts at a task, which are not imported."""
     listed = [_describe_skipped(skipped) for skipped in chosen.skipped[-MAX_LISTED_ATTEMPTS:]]
     n_others = len(chosen.skipped) - len(listed)
     more = f" and {n_others} more" if n_others else ""
@@ -334,7 +341,13 @@ def _attach_bfcl_dataset(
     if not categories:
         return
 
-    bfcl_run = Run("bfcl", "V4", "en", plan.run.model, plan.run.path)
+    bfcl_run = Run(
+        benchmark="bfcl",
+        generation="V4",
+        language="en",
+        model=plan.run.model,
+        path=plan.run.path,
+    )
     bfcl_plan = RunPlan(bfcl_run, plan.results)
     bfcl_plan.importer_data = {category: CategoryFiles() for category in categories}
     folders: list[Path] = []

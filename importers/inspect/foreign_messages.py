@@ -65,6 +65,7 @@ def convert_messages(messages: Any) -> ConvertedMessages:
 def _report_unknown_role(
     converted: ConvertedMessages, message: dict[str, Any], position: int
 ) -> None:
+    """Add an issue if the role of a message is none that Inspect has."""
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
         what = f"message of unknown role {to_text(role) or 'without a name'}"
@@ -73,6 +74,7 @@ def _report_unknown_role(
 
 
 def _is_foreign(message: dict[str, Any]) -> bool:
+    """Whether a message, or a part or call of it, has the form of another API than Inspect's."""
     if _list_foreign_parts(message) or has_openai_calls(message):
         return True
     if any(message[name] for name in message.keys() & OTHER_CHAT_FIELDS):
@@ -86,6 +88,7 @@ def _list_foreign_parts(message: dict[str, Any]) -> list[Any]:
 
 
 def _is_own_part(part: Any) -> bool:
+    """Whether a part of a content has the form of Inspect. A part that is a text has it, too."""
     if isinstance(part, str):
         return True
     kind = get_type(part)
@@ -185,6 +188,7 @@ def _to_inspect_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _to_tool_message(result: ToolResult) -> dict[str, Any]:
+    """Write the result of a call as a tool message of Inspect. An error has a field of its own."""
     text = "\n".join([result.text, *result.attachments])
     message = {"role": "tool", "tool_call_id": result.call_id, "function": result.name}
     if result.is_error:

@@ -299,11 +299,15 @@ class _Brackets:
 
     @classmethod
     def of_chunk(cls, chunk: bytes, *, starts_in_string: bool) -> _Brackets:
+        """Find the brackets outside strings in a chunk, which may begin inside a string."""
+        # Quotes divide a chunk into pieces that are alternately inside and outside of strings.
         pieces = _hide_escaped_characters(chunk).split(_QUOTE)
         first_piece_outside = 1 if starts_in_string else 0
         outside = b"".join(pieces[first_piece_outside::2])
+
         n_quotes = len(pieces) - 1
-        ends_in_string = starts_in_string if n_quotes % 2 == 0 else not starts_in_string
+        has_odd_quotes = n_quotes % 2 == 1
+        ends_in_string = not starts_in_string if has_odd_quotes else starts_in_string
         return cls(outside.translate(_TO_STEPS, _NOT_BRACKETS), ends_in_string)
 
     @property

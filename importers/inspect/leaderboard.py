@@ -182,20 +182,24 @@ def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]
 def _make_declared_column(
     name: str, scorer: str, reducer: str | None, declared_metrics: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    specs = []
+    """Return a declared score column as JSON, in the form of `_read_recorded_column`.
+
+    Its metrics have no recorded value.
+    """
+    metrics = []
     for metric in declared_metrics:
-        own = str(metric.get("name")).removeprefix("inspect_ai/")
+        metric_name = str(metric.get("name")).removeprefix("inspect_ai/")
         params = to_plain_json(as_object(metric.get("options")))
-        specs.append(
+        metrics.append(
             {
-                "key": own,
-                "name": own,
+                "key": metric_name,
+                "name": metric_name,
                 "params": params,
-                "is_grouped": own == "grouped",
+                "is_grouped": metric_name == "grouped",
                 "recorded": None,
             }
         )
-    return {"name": name, "scorer": scorer, "reducer": reducer, "metrics": specs}
+    return {"name": name, "scorer": scorer, "reducer": reducer, "metrics": metrics}
 
 
 def load_log_metrics(run: Run) -> LogMetrics:
@@ -319,25 +323,30 @@ def _compute_column_metrics(
     columns without edits are left out. Otherwise, the metrics follow from the verdicts of the
     items.
     """
-    is_whole = log_metrics.is_whole_run(items)
+    is_whole_run = log_metrics.is_whole_run(items)
     for column in log_metrics.columns:
         has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
-        if not is_edited:
-            values = compute_column_values(items, column.scorer, log_metrics)
-        elif has_edits:
+        if is_edited and not has_edits:
+            continue
+        if is_edited:
             edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
+            table = f"{column.title} · {WITH_EDITS}"
         else:
-            continue
-        table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
-        for each in expand_column_pattern(column, values.complete):
+            values = compute_column_values(items, column.scorer, log_metrics)
+            table = column.title
+
+        # A column whose name is a pattern stands for a column for each matching key of the scores.
+        for expanded in expand_column_pattern(column, values.complete):
             # Recorded figures can be compared only with figures of the same samples.
+            are_same_samples = is_whole_run and _covers_all_samples(expanded, log_metrics)
+            scale = log_metrics.get_scale(_get_scale_name(expanded))
             figures = _ColumnFigures(
-                column=each,
+                column=expanded,
                 values=values,
-                is_recorded_valid=is_whole and _covers_all_samples(each, log_metrics),
+                is_recorded_valid=are_same_samples,
                 is_about_recorded=is_edited or not has_edits,
-                has_bounded_values=log_metrics.get_scale(_get_scale_name(each)).is_bounded,
+                has_bounded_values=scale.is_bounded,
             )
             yield from figures.compute(table)
 
@@ -706,14 +715,11 @@ def _make_epoch_value(item: ScoredItem, value: Any) -> EpochValue:
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return a trial for each epoch of a sample. A trial without a verdict counts as an error."""
-    endings: dict[bool, Ending] = {True: "error", False: "graded"}
-    trials = [
-        Trial(
-            each.id,
-            task=_get_sample_name(each),
-            passed=each.valid is True,
-            ending=endings[each.valid is None],
+    trials = []
+    for item in items:
+        ending: Ending = "error" if item.valid is None else "graded"
+        trial = Trial(
+            item.id, task=_get_sample_name(item), passed=item.valid is True, ending=ending
         )
-        for each in items
-    ]
+        trials.append(trial)
     return TrialTable(trials, "Inspect")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.common.json_text import MAX_DEPTH, make_excerpt, parse_json_text
+from fcreview.importers.common.json_text import (
+    is_nested_too_deeply,
+    make_excerpt,
+    parse_json_text,
+)
 from fcreview.importers.common.python_syntax import check_text_size, has_brackets_deeper_than
 from fcreview.importers.common.records import is_number
 from fcreview.importers.mapping.expressions import FailedExpression, evaluate
@@ -51,34 +54,11 @@ def find_value(value: Value, record: MappedRecord) -> FoundValue:
         found = _locate(value, record)
         if value.parser is not None and isinstance(found, str):
             found = _parse(found, value.parser)
-        _check_depth(found)
+        if is_nested_too_deeply(found):
+            raise UnreadableValue("is nested too deeply to be read")
     except (FailedExpression, UnreadableValue) as error:
         return FoundValue(problem=str(error))
     return FoundValue(found)
-
-
-def _check_depth(value: Any) -> None:
-    """Raise UnreadableValue for a value with more levels than the store can write."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        parts: list[Any] = []
-        for parent in level:
-            parts.extend(_list_parts(parent))
-        if not parts:
-            return
-        level = parts
-    raise UnreadableValue("is nested too deeply to be read")
-
-
-def _list_parts(value: Any) -> Iterable[Any]:
-    """Return the lists and objects in a list or object."""
-    if isinstance(value, dict):
-        parts: Iterable[Any] = value.values()
-    elif isinstance(value, list):
-        parts = value
-    else:
-        return ()
-    return [part for part in parts if isinstance(part, dict | list)]
 
 
 def _locate(value: Value, record: MappedRecord) -> Any:

@@ -345,6 +345,8 @@ def _choose_conversation(lines: Sequence[_Line], tree: Sequence[_TreeLine]) -> s
         return set()
     path = _find_path(tree, last_line=lines[-1].line)
     chosen = {position for position, line in enumerate(lines) if line.line in path}
+    if len(chosen) == len(lines):
+        return chosen
     chosen |= _find_lines_of_replies(lines, chosen)
     chosen |= _find_missing_results(lines, chosen)
     return chosen
@@ -616,11 +618,15 @@ def _report_results_without_call(
     session: Session, lines: Sequence[_Line], chosen: set[int]
 ) -> None:
     """Report results outside of the conversation that answer no call of the file."""
+    replaced_lines = [line for position, line in enumerate(lines) if position not in chosen]
+    if not replaced_lines:
+        return
+
     called: set[str] = set()
     for line in lines:
         called |= line.called_ids
-    for position, line in enumerate(lines):
-        if position not in chosen and line.answered_ids - called:
+    for line in replaced_lines:
+        if line.answered_ids - called:
             session.add_issue("result that belongs to no call", line.line)
 
 

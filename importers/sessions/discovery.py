@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,21 +101,18 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
         return _recognise_document(path)
     if path.suffix not in LINE_SUFFIXES:
         return None
-    records = [as_object(record) for record in _peek_records(path)]
-    if not records:
+    records = _peek_records(path)
+    first = next(records, None)
+    if first is None:
         return None
 
-    first = records[0]
     if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
         return _make_codex_session(path, first["payload"])
     if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
         return ImportIssue(str(path), line=1, what=EXEC_FORMAT, severity="error")
     if "sessionId" in first and "projectHash" in first and "message" not in first:
         return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
-    # The first lines of Claude Code can be about the session, without a message.
-    if any(_is_claude_line(record) for record in records):
-        return _make_claude_session(path, records)
-    return None
+    return _recognise_claude_session(path, chain([first], records))
 
 
 def _peek_start(path: Path) -> bytes:
@@ -127,11 +125,17 @@ def _peek_start(path: Path) -> bytes:
     return start.removeprefix(BOM)
 
 
-def _peek_records(path: Path) -> list[Any]:
-    """Return the JSON values in the first lines of a file. A line that is cut is left out."""
+def _peek_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in the first lines of a file, and an empty object for other values.
+
+    A line that is cut is left out. Most files are recognised by their first line, so each line is
+    parsed only when it is asked for.
+    """
     lines = _peek_start(path).split(b"\n")
-    values = [_parse_line(line) for line in lines[:MAX_PEEKED_LINES]]
-    return [value for value in values if value is not None]
+    for line in lines[:MAX_PEEKED_LINES]:
+        value = _parse_line(line)
+        if value is not None:
+            yield as_object(value)
 
 
 def _parse_line(line: bytes) -> Any:
@@ -163,21 +167,34 @@ def _is_claude_line(record: dict[str, Any]) -> bool:
     return has_message and ("uuid" in record or "sessionId" in record)
 
 
-def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _FoundSession:
-    """Return a session of Claude Code.
+def _recognise_claude_session(
+    path: Path, records: Iterable[dict[str, Any]]
+) -> _FoundSession | None:
+    """Return a session of Claude Code, or None if no record is one of its messages.
 
-    A file with only sidechain messages is that of a subagent.
+    Its first lines can be about the session, without a message. A file with only sidechain messages
+    is that of a subagent, if its name fits.
     """
-    session_id = ""
+    is_named_like_subagent = path.name.startswith(SUBAGENT_PREFIX)
+    session_id: str | None = None
+    has_message = False
+    has_main_message = False
     for record in records:
-        if isinstance(record.get("sessionId"), str):
+        if session_id is None and isinstance(record.get("sessionId"), str):
             session_id = record["sessionId"]
+        if _is_claude_line(record):
+            has_message = True
+            has_main_message |= record.get("isSidechain") is not True
+
+        # Further lines can only say whether the file is that of a subagent.
+        is_role_known = has_main_message or not is_named_like_subagent
+        if has_message and session_id is not None and is_role_known:
             break
-    messages = [record for record in records if _is_claude_line(record)]
-    is_subagent = path.name.startswith(SUBAGENT_PREFIX) and all(
-        record.get("isSidechain") is True for record in messages
-    )
-    return _FoundSession(path, "claude_code", session_id, is_subagent=is_subagent)
+
+    if not has_message:
+        return None
+    is_subagent = is_named_like_subagent and not has_main_message
+    return _FoundSession(path, "claude_code", session_id or "", is_subagent=is_subagent)
 
 
 def _make_codex_session(path: Path, meta: dict[str, Any]) -> _FoundSession:

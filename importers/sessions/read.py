@@ -240,6 +240,9 @@ def _mark_failed_commands(messages: Sequence[ParsedMessage]) -> None:
 def _insert_notes(session: Session, messages: Sequence[ParsedMessage]) -> Iterator[ParsedMessage]:
     """Yield the messages, with each note before the first message that follows it."""
     notes = deque(_locate_notes(session))
+    if not notes:
+        yield from messages
+        return
     for message in messages:
         position = _parse_path(message.path).message
         while notes and (position is None or notes[0].position <= position):

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN
 from fcreview.importers.common.json_text import (
-    MAX_DEPTH,
     JsonRecord,
     escape_and_cut_strings,
+    is_nested_too_deeply,
 )
 from fcreview.importers.common.records import is_integer
 from fcreview.model.item import ImportIssue
@@ -140,7 +140,9 @@ class Session:
         # The first texts of a session stay whole.
         self.n_characters += length
         if self.n_characters <= MAX_ITEM_TEXT:
-            return check_depth(value)
+            if is_nested_too_deeply(value):
+                raise RecursionError("a value is nested too deeply")
+            return value
         self.n_cut_lines += 1
         return escape_and_cut_strings(value, MAX_STRING_OVER_BUDGET)
 
@@ -167,26 +169,6 @@ class Session:
 
 def label_type(kind: str) -> str:
     return f"of type {kind[:60]}" if kind else "without a type"
-
-
-def check_depth(value: Any) -> Any:
-    """Return a JSON value if the store can write it. Raises RecursionError if it is nested too
-    deeply.
-
-    The value is walked level by level and not by recursion, which deep values would exhaust.
-    """
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        parts: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                parts.extend(part for part in parent.values() if isinstance(part, dict | list))
-            elif isinstance(parent, list):
-                parts.extend(part for part in parent if isinstance(part, dict | list))
-        if not parts:
-            return value
-        level = parts
-    raise RecursionError("a value is nested too deeply")
 
 
 def read_object(session: Session, record: JsonRecord) -> dict[str, Any] | None:

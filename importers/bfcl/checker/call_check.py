@@ -193,22 +193,35 @@ def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch 
 
     converted_type = type(converted)
     if converted_type is not parameter.expected_type:
-        # If the golden answer itself has another type than declared, the checker takes it for the
-        # name of a variable. A value of the same type then needs to be equal.
-        if parameter.golden_type is None or converted_type is not parameter.golden_type:
-            return _make_type_mismatch(parameter, converted)
-        return _compare_with_accepted_values(parameter, converted, compared_type=object)
-
+        return _check_value_of_other_type(parameter, converted)
     if parameter.element_type is not None and not _has_expected_element_types(parameter, converted):
-        if parameter.golden_type is not list:
-            return _make_type_mismatch(parameter, converted)
-        element_type = describe_type(parameter.element_type)
-        message = f"{shorten(converted)} has elements that are not {element_type}"
-        return Mismatch("type_error:nested", message)
+        return _make_element_type_mismatch(parameter, converted)
+    compared_type = object if parameter.is_variable else parameter.expected_type
+    return _compare_with_accepted_values(parameter, converted, compared_type)
 
-    if parameter.is_variable:
-        return _compare_with_accepted_values(parameter, converted, compared_type=object)
-    return _compare_with_accepted_values(parameter, converted, parameter.expected_type)
+
+def _check_value_of_other_type(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
+    """Check a value that does not have the declared type.
+
+    If the golden answer itself has another type than declared, the checker takes it for the name of
+    a variable. A value of the same type as the golden answer then needs to be equal. Any other
+    value fails.
+    """
+    if parameter.golden_type is None or type(value) is not parameter.golden_type:
+        return _make_type_mismatch(parameter, value)
+    return _compare_with_accepted_values(parameter, value, compared_type=object)
+
+
+def _make_element_type_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
+    """Return the error for a list with elements of a wrong type.
+
+    The checker calls it a nested error only if the golden value is a list.
+    """
+    if parameter.golden_type is not list or parameter.element_type is None:
+        return _make_type_mismatch(parameter, value)
+    element_type = describe_type(parameter.element_type)
+    message = f"{shorten(value)} has elements that are not {element_type}"
+    return Mismatch("type_error:nested", message)
 
 
 def _make_source_text_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
@@ -280,10 +293,9 @@ def find_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
 
 
 def _has_expected_element_types(parameter: ExpectedArgument, values: list[Any]) -> bool:
-    """Whether all values have the declared element type, or the type of the first element of an
-    accepted list.
+    """Whether the elements of a list have types that one of the accepted lists allows.
 
-    Values of several types fit only if one accepted list allows all of them.
+    An accepted list allows the declared element type, and the type of its own first element.
     """
     for accepted in parameter.accepted:
         # An accepted value that is no list, such as "", allows any elements.

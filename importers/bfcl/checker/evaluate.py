@@ -300,15 +300,16 @@ def _find_failure_of_undecodable_reply(
 def _replace_non_json_values(calls: DisplayCalls) -> DisplayCalls:
     """Convert values that JSON does not have, such as NaN and bytes, to text.
 
-    Without such values, return `calls`.
+    Arguments that are no object become None.
     """
     if all(_has_json_arguments(arguments) for _, arguments in calls):
         return calls
     converted: list[tuple[str, dict[str, Any] | None]] = []
     for name, arguments in calls:
-        # Arguments that are no object cannot be shown by name, and None says so.
-        json_arguments = to_plain_json(arguments) if type(arguments) is dict else None
-        converted.append((name, json_arguments))
+        if type(arguments) is dict:
+            converted.append((name, to_plain_json(arguments)))
+        else:
+            converted.append((name, None))
     return converted
 
 
@@ -448,11 +449,10 @@ def _pair_predicted_calls(
 def _add_undecoded_call(
     reply: EvaluatedReply, result: Any, item: DatasetItem, settings: EvaluationSettings
 ) -> None:
-    """Replace the predicted calls by a call that contains the reply as raw text, if there is none
-    yet.
+    """Add the text of a reply as a call that could not be decoded, if the reply has no such call.
 
-    Replies with equal calls share an evaluation. Replies without calls have different texts, so
-    each gets its own call.
+    Replies with equal calls share an evaluation and its calls. This call belongs only to the reply,
+    because other replies without decoded calls have other texts.
     """
     if reply.predicted:
         return

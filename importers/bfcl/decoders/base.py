@@ -49,22 +49,28 @@ def require_text(result: Any) -> str:
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
     """Check that decoded calls, pairs of a name and arguments, are well-formed, and return them.
 
-    A name must be a text, and arguments must be an object. Otherwise, raises WrongFormat. The error
-    contains the calls for display, and also for V1, whose programs check malformed calls.
+    A name must be a text, and arguments must be an object. Otherwise, raises WrongFormat.
     """
     calls = list(found)
     for name, arguments in calls:
-        if type(arguments) is dict and type(name) is str:
-            continue
-        shown_calls = []
-        for shown_name, shown_arguments in calls:
-            is_object = type(shown_arguments) is dict
-            shown_calls.append((str(shown_name), shown_arguments if is_object else None))
-        # The programs of V1 only count such calls if all names are text.
-        have_all_names = all(type(each) is str for each, _ in calls)
-        v1_calls = calls if have_all_names else None
-        raise WrongFormat(f"the arguments of {name} are not an object", shown_calls, v1_calls)
+        if type(arguments) is not dict or type(name) is not str:
+            raise _make_wrong_format(name, calls)
     return calls
+
+
+def _make_wrong_format(malformed_name: Any, calls: Calls) -> WrongFormat:
+    """Return the error for malformed calls. It contains the calls for display and, because the
+    programs of V1 check malformed calls, also for V1.
+    """
+    shown_calls = []
+    for name, arguments in calls:
+        is_object = type(arguments) is dict
+        shown_calls.append((str(name), arguments if is_object else None))
+    # The programs of V1 only count such calls if all names are text.
+    have_all_names = all(type(name) is str for name, _ in calls)
+    v1_calls = calls if have_all_names else None
+    what = f"the arguments of {malformed_name} are not an object"
+    return WrongFormat(what, shown_calls, v1_calls)
 
 
 # orjson reads integers beyond 64 bits as floats; the standard library reads them as integers.

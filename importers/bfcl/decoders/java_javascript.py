@@ -449,7 +449,7 @@ def _guess_java_value(text: str) -> Any:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
         return text[1:-1]
-    # A number with a suffix, else the text itself.
+    # The result of these two steps is a text if the literal is no number with this suffix.
     long_number = _parse_number_with_suffix(text, "lL", _parse_integer)
     if not isinstance(long_number, str):
         return long_number

@@ -191,23 +191,23 @@ def _index_listed_models(version: str) -> Mapping[str, str]:
 
 
 def _find_similar_model(model: str, listed: Mapping[str, str]) -> str | None:
-    """Return the longest listed name that `model` contains, such as that of a repeat or a quantised
-    copy.
+    """Return the longest listed name that the name of a model contains, or None.
 
-    Case and separators are ignored, and so is the provider before the first `_` of a listed name. A
-    name with `FC` is similar only to names with `FC`, because the same model has another decoder
-    without native function calling.
+    The model can be a repeat or a quantised copy of the listed one. Case and separators are
+    ignored, and the provider before the first `_` of a listed name may be missing. A name with `FC`
+    is similar only to names with `FC`, because the same model has another decoder without native
+    function calling.
     """
     tokens = _split_into_tokens(model)
     best: str | None = None
     best_size = 0
     for name in listed:
-        for candidate in _list_spellings(name):
-            wanted = _split_into_tokens(candidate)
+        for spelling in _list_spellings(name):
+            wanted = _split_into_tokens(spelling)
             is_same_mode = (NATIVE_MODE in wanted) == (NATIVE_MODE in tokens)
-            if is_same_mode and len(candidate) > best_size and _contains_tokens(tokens, wanted):
+            if is_same_mode and len(spelling) > best_size and _contains_tokens(tokens, wanted):
                 best = name
-                best_size = len(candidate)
+                best_size = len(spelling)
     return best
 
 

@@ -142,11 +142,14 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
     """Decode Python calls, one per line, between `<|tool_call_start|>` and `<|tool_call_end|>`."""
     text = require_text(result)
     if THOUGHT in text and THOUGHT_END in text:
-        text = text.rpartition(THOUGHT_END)[2]
+        _, _, text = text.rpartition(THOUGHT_END)
     if START not in text or END not in text:
         raise WrongFormat("the text contains no tool call between tags")
+
+    _, _, text_after_start = text.partition(START)
+    code, _, _ = text_after_start.rpartition(END)
     try:
-        return _parse_call_statements(text.partition(START)[2].rpartition(END)[0].strip())
+        return _parse_call_statements(code.strip())
     except (Undecodable, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise WrongFormat(str(error)) from None
 
@@ -389,17 +392,21 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
 
 
 def _read_xml_call(function: Element, verbose: bool) -> tuple[str, dict[str, Any]]:
-    """Read the name and the arguments of a call in XML. In the verbose form, parameters stand
-    inside `<params>`, and their values in an attribute.
+    """Read the name and the arguments of a call in XML.
 
-    Raises Undecodable if a name is missing.
+    In the verbose form, parameters can stand inside `<params>`, and their values are in an
+    attribute. Raises Undecodable if a name is missing.
     """
     name = function.get("name")
     if name is None:
         raise Undecodable("a function has no name")
-    parent = function.find("params") if verbose else None
+
+    parent = function
+    params = function.find("params")
+    if verbose and params is not None:
+        parent = params
     arguments: dict[str, Any] = {}
-    for param in (function if parent is None else parent).findall("param"):
+    for param in parent.findall("param"):
         key = param.get("name")
         if key is None:
             raise Undecodable(f"a parameter of {name} has no name")

@@ -106,6 +106,7 @@ def block_network() -> str:
 
 
 def limit_resources() -> None:
+    """Limit the time, memory and files that this process may use from now on."""
     limits = {
         resource.RLIMIT_CPU: MAX_CPU_SECONDS,
         resource.RLIMIT_AS: MAX_MEMORY_BYTES,
@@ -113,7 +114,9 @@ def limit_resources() -> None:
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_CORE: 0,
     }
-    for kind, limit in limits.items():
+    for kind, wanted_limit in limits.items():
+        # The system may already have a lower limit, which cannot be raised.
+        limit = wanted_limit
         _, hard_limit = resource.getrlimit(kind)
         if hard_limit != resource.RLIM_INFINITY:
             limit = min(limit, hard_limit)
@@ -134,11 +137,14 @@ def forbid_side_effects() -> None:
 
 
 def _check_open(arguments: tuple[Any, ...], readable_folders: tuple[str, ...]) -> None:
-    """Allow only reading of Python's own modules, which may be imported late."""
-    path, _, flags = (*arguments, None, None, None)[:3]
+    """Allow only reading of Python's own modules, which may be imported late.
+
+    `arguments` are those of the audit event `open`: path, mode and flags.
+    """
+    path = arguments[0] if arguments else None
+    flags = arguments[2] if len(arguments) > 2 else None
     is_written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-    is_path = isinstance(path, (str, bytes))
-    if is_written or not is_path:
+    if is_written or not isinstance(path, (str, bytes)):
         raise ForbiddenError("writing files is not allowed")
     real_path = os.path.realpath(os.fsdecode(path))
     if not real_path.startswith(readable_folders):

@@ -151,8 +151,13 @@ def decode_call_texts(reply: Any, decoder: Decoder, version: str) -> list[str]:
     Source: `convert_to_function_call` and `decoded_output_to_execution_list` of
     `model_handler/utils.py`.
     """
-    format_value: Callable[[Any], str] = _format_nested_value if isinstance(reply, str) else repr
-    separator = ", " if isinstance(reply, str) else ","
+    # The handlers write calls in a text otherwise than native calls.
+    format_value: Callable[[Any], str] = repr
+    separator = ","
+    if isinstance(reply, str):
+        format_value = _format_nested_value
+        separator = ", "
+
     try:
         calls: Calls = decode_result(reply, decoder, DecoderContext(version))
         texts = []
@@ -182,7 +187,9 @@ def _format_nested_value(value: Any) -> str:
 
 def describe_skipped_call(call: SkippedCall, max_length: int) -> str:
     """Return why a predicted call was not executed, for an import issue."""
-    text = call.text if len(call.text) <= max_length else f"{call.text[:max_length]}…"
+    text = call.text
+    if len(text) > max_length:
+        text = f"{text[:max_length]}…"
     reason = "there is no such function"
     if call.safety is CallSafety.UNKNOWN:
         reason = "it is no call of a known function with literal arguments"

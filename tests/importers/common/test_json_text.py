@@ -5,7 +5,13 @@ from __future__ import annotations
 import random
 import re
 
-from fcreview.importers.common.json_text import may_have_surrogates
+import pytest
+
+from fcreview.importers.common.json_text import (
+    MAX_DEPTH,
+    is_nested_too_deeply,
+    may_have_surrogates,
+)
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 """An escaped surrogate, or a lone one."""
@@ -20,3 +26,17 @@ def test_surrogates_are_found_like_by_their_definition() -> None:
         found.add(may_have_surrogates(text))
         assert may_have_surrogates(text) == (SURROGATE.search(text) is not None), text
     assert found == {True, False}
+
+
+@pytest.mark.parametrize("leaf", [1, 10**30, "\ud800"])
+def test_value_with_more_levels_than_the_limit_is_nested_too_deeply(leaf: object) -> None:
+    assert not is_nested_too_deeply(nest(leaf, MAX_DEPTH))
+    assert is_nested_too_deeply(nest(leaf, MAX_DEPTH + 1))
+    assert is_nested_too_deeply([leaf, nest(leaf, 100 * MAX_DEPTH)])
+
+
+def nest(value: object, n_levels: int) -> object:
+    """Put a value into lists and objects in turn."""
+    for level in range(n_levels):
+        value = [value] if level % 2 else {"a": value}
+    return value

@@ -575,6 +575,17 @@ def test_claude_session_with_many_lines_before_the_first_message_is_read(tmp_pat
     assert (item.category, item.n_turns, issues) == ("Claude Code", 1, [])
 
 
+def test_file_named_like_a_subagent_with_a_main_message_is_a_session(tmp_path: Path) -> None:
+    first = claude("x", None, "user", "Look.", isSidechain=True)
+    rows = [first, claude("u", None, "user", "Go."), claude("a", "u", "assistant", "Done.")]
+    write_lines(tmp_path / "agent-q.jsonl", rows[1:])
+    write_lines(tmp_path / "agent-r.jsonl", rows)
+    write_lines(tmp_path / "main.jsonl", rows[1:])
+    items, _ = read(tmp_path)
+    assert sorted(item.id for item in items)[:2] == ["agent-q", "agent-r"]
+    assert len(items) == 3
+
+
 # -- mutations
 
 CARRIERS = {

@@ -658,11 +658,10 @@ def make_fix_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
-    """Recompute the item's verdict with another golden answer, a valid golden fix.
+    """Recompute the item's verdict with another golden answer, a valid golden fix. None if that is
+    not possible.
 
-    `record` is the item's record in the result file, or None. Returns None if the verdict cannot be
-    recomputed, or if the present golden answer does not give the stored verdict, which then depends
-    on data that the store does not have.
+    `record` is the item's record in the result file, or None.
     """
     # Without a recomputed verdict, the import lacked the dataset or a rule, and so does this call.
     if item.rule is None:
@@ -670,11 +669,11 @@ def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: 
     importer = importer_for(run)
     template = importer.make_golden_template(run, item)
     try:
-        if (
-            template is not None
-            and importer.recompute_verdict(run, item, template, record) != item.rule
-        ):
-            return None
+        if template is not None:
+            with_present_answer = importer.recompute_verdict(run, item, template, record)
+            # Otherwise, the stored verdict depends on data that the store does not have.
+            if with_present_answer != item.rule:
+                return None
         return importer.recompute_verdict(run, item, golden_fix, record)
     except MALFORMED_DATA:
         return None

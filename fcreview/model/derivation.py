@@ -121,7 +121,9 @@ def _derive_verdict_from_total_reward(reward: Any, metadata: Metadata) -> bool |
 
 
 def _derive_total_reward(verdict: Any, metadata: Metadata) -> float | None:
-    """A verdict determines the reward only if all rewards of the run are 0 or 1."""
+    """A verdict determines the reward only if all rewards of the run are 0 or 1: then the passing
+    reward is 1. For `TOTAL_REWARD_RULES`.
+    """
     if not isinstance(verdict, bool) or metadata.get(PASSING_REWARD_KEY) != 1:
         return None
     return float(verdict)
@@ -268,7 +270,7 @@ NO_DERIVATION = DerivationRules()
 
 
 def _derive_full_reward(item_verdict: Any, metadata: Metadata) -> float | None:  # noqa: ARG001
-    """A passing item has the reward 1, a failing one 0."""
+    """A passing item has the reward 1, a failing one 0. For `REWARD_RULES`."""
     return float(item_verdict) if isinstance(item_verdict, bool) else None
 
 
@@ -282,14 +284,16 @@ REWARD_RULES = DerivationRules(
         ITEM_VERDICT: (((ITEM, "reward"), _is_full_reward),),
     }
 )
-"""An item passes with the reward 1."""
+"""Rules of benchmarks in which an item passes with the reward 1, in all runs."""
 TOTAL_REWARD_RULES = DerivationRules(
     {
         (ITEM, TOTAL_REWARD): ((ITEM_VERDICT, _derive_total_reward),),
         ITEM_VERDICT: (((ITEM, TOTAL_REWARD), _derive_verdict_from_total_reward),),
     }
 )
-"""A rollout passes from a reward on that its run determines."""
+"""Rules of benchmarks in which each run has its own passing reward, if it has one. The metadata
+states it (`PASSING_REWARD_KEY`).
+"""
 EQUIVALENT_PARTS_RULES = DerivationRules(
     {(PART, EQUIVALENT): (((PART, CORRECT), lambda verdict, _: verdict),)}
 )

@@ -322,22 +322,29 @@ class _DecoderSelector:
         it.
         """
         candidates = self._list_candidates(guess, DECODERS, scored)
-
-        # All candidates are tried with a part of the replies, and the good ones with all replies.
-        first_round = _spread(scored, FIRST_ROUND)
-        fits = [self._fit(decoder, first_round) for decoder in candidates]
-        if len(first_round) < len(scored):
-            most_agreements = max(fit.n_agreements for fit in fits)
-            threshold = most_agreements - MAX_CONTRADICTIONS * len(first_round)
-            good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]
-            fits = [self._fit(decoder, scored) for decoder in good]
-
-        best = fits[0]
-        for fit in fits[1:]:
+        best, *others = self._fit_good_candidates(candidates, scored)
+        for fit in others:
             is_as_good_as_auto = best.decoder.name == "AUTO" and not best.is_better_than(fit)
             if fit.is_better_than(best) or is_as_good_as_auto:
                 best = fit
         return best
+
+    def _fit_good_candidates(
+        self, candidates: Sequence[Decoder], scored: Sequence[ScoredReply]
+    ) -> list[Fit]:
+        """Return how well the good candidates fit all replies.
+
+        All candidates are tried with a part of the replies. The good ones are those that agree with
+        the official verdicts on this part about as often as the best one.
+        """
+        first_round = _spread(scored, FIRST_ROUND)
+        fits = [self._fit(decoder, first_round) for decoder in candidates]
+        if len(first_round) == len(scored):
+            return fits
+        most_agreements = max(fit.n_agreements for fit in fits)
+        threshold = most_agreements - MAX_CONTRADICTIONS * len(first_round)
+        good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]
+        return [self._fit(decoder, scored) for decoder in good]
 
     def _select_by_form(self, evidence: Evidence) -> DecoderChoice:
         """Choose a decoder for a run without scores, by the form of the calls in the replies."""

@@ -301,13 +301,13 @@ def get_value(item: ScoredItem, name: str) -> float | None:
     main_name = item.metadata.get(MAIN_SCORE, "acc")
     if name == main_name and item.valid is not None:
         return float(item.valid)
-    criterion = CRITERIA.get(name)
-    if criterion is None and name == main_name:
-        criterion = REWARD
-    if criterion is None:
-        value = get_other_values(item).get(name)
+
+    if name in CRITERIA:
+        value = item.values.get(CRITERIA[name])
+    elif name == main_name:
+        value = item.values.get(REWARD)
     else:
-        value = item.values.get(criterion)
+        value = get_other_values(item).get(name)
     return float(value) if isinstance(value, bool) or is_number(value) else None
 
 

@@ -654,34 +654,41 @@ def _read_json_sample(
         stream: The stream, which stands before the sample.
         place: The place of the sample in the file, if the stream begins there.
     """
-    line = stream.line
-    offset = stream.position
-    if place is not None:
-        line = place.line
-        offset = place.offset
     start = stream.position
+    if place is None:
+        place = _JsonSamplePlace("", line=stream.line, offset=start)
     text = stream.read_value(MAX_WHOLE_BYTES)
     sample = LogSample(
         {},
         event_data=EventData(),
         file=str(path),
-        line=line,
-        offset=offset,
+        line=place.line,
+        offset=place.offset,
         length=stream.position - start,
     )
     try:
-        if text is not None:
-            yield fill_sample_from_text(sample, text)
-        else:
-            # The sample is too large to be read as a whole, so its fields are read one by one.
-            after = file.tell()
-            file.seek(offset)
-            try:
-                yield fill_sample_from_stream(sample, _make_json_stream(file, may_have_bom=False))
-            finally:
-                file.seek(after)
+        filled = _fill_json_sample(sample, text, file)
     except JsonStreamError as error:
-        yield ImportIssue(str(path), line, what=f"a sample was skipped: {error}", severity="error")
+        what = f"a sample was skipped: {error}"
+        yield ImportIssue(str(path), place.line, what=what, severity="error")
+        return
+    yield filled
+
+
+def _fill_json_sample(sample: LogSample, text: bytes | None, file: BinaryIO) -> LogSample:
+    """Fill a sample from its text and return it. Raises JsonStreamError if that is not possible.
+
+    `text` is None if the sample is too large to be read as a whole. Then its fields are read one by
+    one from the file, whose position stays the same.
+    """
+    if text is not None:
+        return fill_sample_from_text(sample, text)
+    position = file.tell()
+    file.seek(sample.offset)
+    try:
+        return fill_sample_from_stream(sample, _make_json_stream(file, may_have_bom=False))
+    finally:
+        file.seek(position)
 
 
 def _make_json_stream(file: BinaryIO, *, may_have_bom: bool = True) -> JsonStream:

@@ -117,23 +117,25 @@ def _merge_event_replies(
     other reply is inserted after the previous reply and the results of its calls.
     """
     index = _MessageIndex(messages)
-    agents: dict[int, str | None] = {}  # number of a message -> its agent
-    inserted: dict[int, list[_Entry]] = {}  # number of a message -> entries before it
+    # The keys of both are positions of messages.
+    agent_by_message: dict[int, str | None] = {}
+    entries_before_message: dict[int, list[_Entry]] = {}
     position = _count_opening_messages(messages)
     for reply in replies:
-        number = index.find(reply)
-        if number is None:
+        found = index.find(reply)
+        if found is None:
             entry = _Entry(reply.message, reply.agent, is_only_event=True)
-            inserted.setdefault(position, []).append(entry)
+            entries_before_message.setdefault(position, []).append(entry)
         else:
-            agents[number] = reply.agent
-            position = _skip_tool_messages(messages, number + 1)
+            agent_by_message[found] = reply.agent
+            position = _skip_tool_messages(messages, found + 1)
 
     entries: list[_Entry] = []
     for number, message in enumerate(messages):
-        entries += inserted.get(number, [])
-        entries.append(_Entry(message, agents.get(number)))
-    return entries + inserted.get(len(messages), [])
+        entries += entries_before_message.get(number, [])
+        entries.append(_Entry(message, agent_by_message.get(number)))
+    entries_after_last_message = entries_before_message.get(len(messages), [])
+    return entries + entries_after_last_message
 
 
 class _MessageIndex:
@@ -366,7 +368,8 @@ class _ConversationBuilder:
                 content=server_call.result or NO_RESULT,
                 name=server_call.call.name,
             )
-            self._open_calls.calls[-1].result = result
+            added_call = self._open_calls.calls[-1]
+            added_call.result = result
             self._conversation.server_tools.append(_describe_server_call(server_call))
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
@@ -432,20 +435,24 @@ class _ConversationBuilder:
         The item view matches results and calls by position. So a call without a result gets a
         placeholder, unless no result follows it.
         """
-        answered = [
-            number for number, call in enumerate(self._open_calls.calls) if call.result is not None
-        ]
-        n_shown = answered[-1] + 1 if answered else 0
-        if self._other_results:
-            n_shown = len(self._open_calls.calls)
-        for call in self._open_calls.calls[:n_shown]:
-            missing = Message(
-                self._turn, max(self._step, 0), role="tool", content=NO_RESULT, name=call.name
-            )
-            self._conversation.messages.append(call.result or missing)
+        calls_with_result = self._open_calls.calls[: self._count_calls_with_result()]
+        for call in calls_with_result:
+            result = call.result
+            if result is None:
+                step = max(self._step, 0)
+                result = Message(self._turn, step, role="tool", content=NO_RESULT, name=call.name)
+            self._conversation.messages.append(result)
         self._conversation.messages += self._other_results
         self._open_calls = _OpenCalls()
         self._other_results = []
+
+    def _count_calls_with_result(self) -> int:
+        """Return how many calls of the step, from the first one, get a result or a placeholder."""
+        calls = self._open_calls.calls
+        if self._other_results:
+            return len(calls)
+        answered = [position for position, call in enumerate(calls) if call.result is not None]
+        return answered[-1] + 1 if answered else 0
 
     def _note_tool_error(self, message: dict[str, Any]) -> None:
         error = message.get("error")

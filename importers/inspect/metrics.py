@@ -139,12 +139,16 @@ def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> 
     Returns the column itself if its name is no pattern, or if no key matches. The first object
     score tells the keys.
     """
-    first_object = next((epoch.value for epoch in values if isinstance(epoch.value, dict)), None)
-    # A key that is exactly the name is meant itself, and the name of the scorer is no pattern.
-    if first_object is None or column.name in first_object or column.name == column.scorer:
+    object_scores = [epoch.value for epoch in values if isinstance(epoch.value, dict)]
+    if not object_scores:
+        return [column]
+    keys = object_scores[0]
+    is_key = column.name in keys
+    is_name_of_scorer = column.name == column.scorer
+    if is_key or is_name_of_scorer:
         return [column]
 
-    matching_keys = [key for key in first_object if fnmatch.fnmatch(key, column.name)]
+    matching_keys = [key for key in keys if fnmatch.fnmatch(key, column.name)]
     if not matching_keys:
         return [column]
     return [replace(column, name=key) for key in matching_keys]
@@ -390,11 +394,10 @@ class _GroupSettings:
 
 
 def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) -> float | None:
-    """Compute a metric over groups of samples, which have the same value of a key in their
-    metadata.
+    """Compute a metric over a group of samples, or over all groups.
 
-    The name in `spec` says which group is meant, or all groups together: as one group, or as the
-    mean of the groups. Raises NotRecomputable if that is not possible.
+    The samples with the same value of a metadata key are a group. The name in `spec` is that of a
+    group, or that of all groups together. Raises NotRecomputable if the metric cannot be computed.
     """
     settings = _GroupSettings.from_params(spec.params)
     metric = spec.params.get("metric")
@@ -404,9 +407,10 @@ def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) ->
     name = str(metric.get("name"))
     params = metric.get("params") or {}
     groups = _group_by_metadata(spec, scored, settings.key)
-    if spec.name == settings.all_label and settings.all_groups:
-        if settings.all_groups == "samples":
-            return _compute_simple_metric(name, params, scored)
+    is_of_all_groups = settings.all_groups and spec.name == settings.all_label
+    if is_of_all_groups and settings.all_groups == "samples":
+        return _compute_simple_metric(name, params, scored)
+    if is_of_all_groups:
         return _compute_mean_of_groups(name, params, groups.values())
 
     for metadata_value, members in groups.items():

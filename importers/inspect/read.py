@@ -583,17 +583,17 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     `context` has what the items of a run have in common, such as the task, which decides how the
     conversation is read.
     """
-    value = sample.value
-    sample_metadata = as_object(value.get("metadata"))
+    raw = sample.value
+    sample_metadata = as_object(raw.get("metadata"))
     item.category = _find_category(sample_metadata)
     item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
     item.extra.metadata |= context.log_metadata
-    item.prediction_hash = answer_hash(list_answers_to_hash(value.get("messages")))
-    item.golden_hash = answer_hash(to_plain_json(value.get("target")))
+    item.prediction_hash = answer_hash(list_answers_to_hash(raw.get("messages")))
+    item.golden_hash = answer_hash(to_plain_json(raw.get("target")))
 
-    converted = convert_messages(value.get("messages"))
+    converted = convert_messages(raw.get("messages"))
     item.issues.extend(make_issues(item, converted.issues))
-    value = value | {"messages": converted.messages}
+    value = raw | {"messages": converted.messages}
     conversation = _fill_conversation(item, replace(sample, value=value), context)
     for problem in conversation.problems:
         add_issue(item, problem, severity="notice")
@@ -838,7 +838,11 @@ def _count_expected_samples(header: dict[str, Any]) -> int:
     total = as_object(header.get("results")).get("total_samples")
     if is_integer(total):
         return total
+
+    # Without the total, it is the number of samples in the dataset times that of the epochs.
     fields = as_object(header.get("eval"))
-    epochs = as_object(fields.get("config")).get("epochs")
     n_samples = len(as_list(as_object(fields.get("dataset")).get("sample_ids")))
-    return n_samples * (epochs if is_integer(epochs) and epochs > 0 else 1)
+    n_epochs = as_object(fields.get("config")).get("epochs")
+    if not is_integer(n_epochs) or n_epochs < 1:
+        n_epochs = 1
+    return n_samples * n_epochs

@@ -183,27 +183,30 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
 
     A field that is missing in the entry, or has the value `UNCHANGED`, keeps its old value.
     """
+    fields = {
+        "value": before.value,
+        "answer": before.answer,
+        "explanation": before.explanation,
+        "reason": before.reason,
+        "metadata": before.metadata,
+    }
+    fields |= {name: value for name, value in entry.items() if value != UNCHANGED}
 
-    def get_new_or_old(key: str, old: Any) -> Any:
-        return old if entry.get(key, UNCHANGED) == UNCHANGED else entry[key]
-
-    def get_new_or_old_text(key: str, old: str | None) -> str | None:
-        value = get_new_or_old(key, old)
-        return None if value is None else str(value)
-
-    metadata = get_new_or_old("metadata", before.metadata)
-    reason = get_new_or_old_text("reason", before.reason)
+    metadata = fields["metadata"]
+    reason = _to_optional_text(fields["reason"])
     if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
         reason = str(metadata["unscored_reason"])
-    value = to_json_value(get_new_or_old("value", before.value))
-    answer = get_new_or_old_text("answer", before.answer)
     return ScoreState(
-        value,
-        answer=answer,
-        explanation=get_new_or_old_text("explanation", before.explanation),
+        to_json_value(fields["value"]),
+        answer=_to_optional_text(fields["answer"]),
+        explanation=_to_optional_text(fields["explanation"]),
         reason=reason,
         metadata=metadata,
     )
+
+
+def _to_optional_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 INFINITE_VALUES = {"Infinity": math.inf, "-Infinity": -math.inf}
@@ -471,9 +474,13 @@ def _list_criteria(
     if isinstance(value, dict):
         return {f"{name}.{key}": part for key, part in value.items()}
     verdict = log_scores.to_verdict(name, value)
-    if verdict is None or _is_partial_credit(value) or (decides and _is_other_number(value)):
+    if verdict is None or _is_partial_credit(value):
         return {name: _to_verdict_value(value)}
-    return {} if decides else {name: verdict}
+    if not decides:
+        return {name: verdict}
+    if _is_other_number(value):
+        return {name: _to_verdict_value(value)}
+    return {}
 
 
 def _is_other_number(value: Any) -> bool:
@@ -629,17 +636,12 @@ def _convert_edit_to_review(
     value = None
     if edit.changes_value:
         value = _find_reviewed_value(edit, verdict, official, decides=is_item_verdict)
-    if isinstance(value, dict):
-        reviewed_verdict: Any = to_json_text(value)
-    else:
-        reviewed_verdict = _to_verdict_value(value)
-
     # An edit that fcreview exported names the events of its reviews.
     own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
     return RecordedReview(
         "inspect",
         author=edit.author,
-        verdict=reviewed_verdict,
+        verdict=to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value),
         target=part.target,
         criterion=part.criterion,
         reason=edit.reason,
@@ -651,16 +653,16 @@ def _convert_edit_to_review(
 def _find_reviewed_value(
     edit: ScoreEdit, verdict: bool | None, official: ScoreState | None, *, decides: bool
 ) -> Any:
-    """Return the value of a review.
+    """Return the value of a review: `verdict`, the verdict that the edited value means, or the
+    edited value itself.
 
-    It is the verdict that the edited value means, if it means one. Partial credit and values
-    without a meaning stay as they are, and where the criterion allows partial credit, verdicts are
-    numbers, too.
+    The value itself counts if it is partial credit or means no verdict. If the official value is
+    partial credit, the criterion has numbers, so a verdict becomes a number, too.
     """
     if decides:
         return verdict
     value = edit.state.value
     if verdict is None or _is_partial_credit(value):
         return value
-    allows_partial_credit = official is not None and _is_partial_credit(official.value)
-    return to_metric_number(value) if allows_partial_credit else verdict
+    has_numbers = official is not None and _is_partial_credit(official.value)
+    return to_metric_number(value) if has_numbers else verdict

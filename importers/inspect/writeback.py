@@ -414,15 +414,11 @@ def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, A
         sample["events"] = []
     events = sample["events"]
 
-    span_id = None  # id of the last span `scorers`
-    for event in events:
-        is_span = event.get("event") == "span_begin"
-        if is_span and event.get("type") == event.get("name") == "scorers":
-            span_id = event.get("id")
-
+    span_id = _find_last_span_of_scorers(events)
     insert_index = len(events)
     for index, event in enumerate(events):
-        if span_id and event.get("event") == "span_end" and event.get("id") == span_id:
+        is_end_of_span = event.get("event") == "span_end" and event.get("id") == span_id
+        if span_id and is_end_of_span:
             insert_index = index
 
     edit_event = {
@@ -434,6 +430,16 @@ def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, A
         "edit": edit,
     }
     events.insert(insert_index, edit_event)
+
+
+def _find_last_span_of_scorers(events: Sequence[JsonObject]) -> Any:
+    """Return the id of the last span `scorers`, or None without one."""
+    span_id = None
+    for event in events:
+        has_names = event.get("type") == "scorers" and event.get("name") == "scorers"
+        if event.get("event") == "span_begin" and has_names:
+            span_id = event.get("id")
+    return span_id
 
 
 def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:

@@ -34,6 +34,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 IMPORTER = "mapping"
 DEFAULT_NAME = "fcreview-map.toml"
 SUFFIX = ".toml"
+NAMED_BY_USER = "--map names the mapping file"
 SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 LIVEMCPBENCH = SHIPPED_FOLDER / "livemcpbench.toml"
 LIVEMCPBENCH_FIELDS = {"task_id", "Question", "Annotator Metadata", "messages"}
@@ -57,6 +58,11 @@ class _ChosenMapping:
     stays_in_folder: bool = False
     """Whether nothing outside of `base` is read, because nobody named the mapping file."""
     reason: str = ""
+
+    @property
+    def is_named_by_user(self) -> bool:
+        """Whether the user named the mapping file with --map."""
+        return self.reason == NAMED_BY_USER
 
 
 def list_shipped_mappings() -> dict[str, Path]:
@@ -130,7 +136,7 @@ def _choose_named_mapping(path: Path, opened: frozenset[Path]) -> _ChosenMapping
     """Choose a mapping file that the user named. Without opened files, it reads the files that it
     names itself.
     """
-    reason = "--map names the mapping file"
+    reason = NAMED_BY_USER
     if path.parent == SHIPPED_FOLDER:
         return _ChosenMapping(path, _find_base(path, opened), opened, reason=reason)
     # If the mapping file itself was opened, or no file at all, it may read all files that it names.
@@ -302,20 +308,29 @@ def _report_unread_files(
     named_files: Sequence[SourceFile],
     source_files: Sequence[SourceFile],
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if a mapping file reads none of the files that it names."""
+    """Yield an issue if a mapping file reads none of the files that it names.
+
+    Args:
+        mapping: The content of the mapping file.
+        chosen: The mapping file, and which files it may read.
+        named_files: The existing files that it names.
+        source_files: Those of them that it may read.
+    """
+    if source_files:
+        return
     if not named_files:
         globs = ", ".join(glob for source in mapping.sources for glob in source.globs)
         what = f"no file matches {globs} in {chosen.base}"
-        yield ImportIssue(str(chosen.path), what=what, severity="error")
-    elif not source_files and chosen.stays_in_folder and chosen.opened_files is None:
+    elif chosen.stays_in_folder and chosen.opened_files is None:
         what = (
             "the mapping file names files outside of its folder, which were skipped. Pass --map to"
             " read them"
         )
-        yield ImportIssue(str(chosen.path), what=what, severity="error")
-    elif not source_files and chosen.reason.startswith("--map"):
+    elif chosen.is_named_by_user:
         what = "none of the opened files is a file of [[source]]. Open the files that it names"
-        yield ImportIssue(str(chosen.path), what=what, severity="error")
+    else:
+        return
+    yield ImportIssue(str(chosen.path), what=what, severity="error")
 
 
 def _make_plan(

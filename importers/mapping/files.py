@@ -182,9 +182,12 @@ def _read_object(
         fields[list_name] = [record.value for record in document.records]
         for index, record in enumerate(document.records):
             yield _make_row(record, index, fields)
-    elif pattern.items is None and not pattern.entries:
+        return
+    if pattern.items is None and not pattern.entries:
         yield Row(1, offset=0, length=measure_file(path), value=fields, document=fields)
-    elif not (list_name and fields.get(list_name) == []):
+        return
+    is_list_empty = bool(list_name) and fields.get(list_name) == []
+    if not is_list_empty:
         yield from _read_items_at_path(path, fields, pattern)
 
 

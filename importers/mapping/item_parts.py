@@ -32,18 +32,23 @@ def fill_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
     written_messages = reader.read(form.values.get("messages"))
     if written_messages is not None:
         _fill_messages(item, form, reader, written_messages)
+
     question = reader.read_text(form.values.get("question"))
     if question is not None:
         _add_question(item, question)
+
     written_calls = reader.read(form.values.get("calls"))
     if written_calls is not None and form.calls is not None:
         item.predicted = _read_predicted_calls(written_calls, form.calls, reader)
+
     response = reader.read_text(form.values.get("response"))
     if response is not None:
         _add_response(item, response)
+
     written_tools = reader.read(form.values.get("tools"))
     if written_tools is not None:
         item.functions = list(_read_tools(written_tools, reader))
+
     item.prediction_hash = answer_hash([written_messages, written_calls, response])
 
 
@@ -135,17 +140,20 @@ def _find_part(expression: Expression, element: Any, place: str, reader: ValueRe
 
 
 def _read_tools(written: Any, reader: ValueReader) -> Iterator[dict[str, Any]]:
-    """Yield function docs. A tool of which only the name is known has no parameters."""
+    """Yield function docs: first of the tools of which only the name is known, without parameters,
+    and then of those that the record describes.
+    """
     if isinstance(written, str):
         reader.add_issue("item.tools is not a list of tools", raw=written)
         return
-    names = [tool for tool in as_list(written) if isinstance(tool, str)]
-    for name in names:
-        yield {"name": name, "parameters": {"type": "object", "properties": {}}}
-    declared = written
+    described = written
     if isinstance(written, list):
-        declared = [tool for tool in written if not isinstance(tool, str)]
-    for reading in tools.read_tools(declared, path="item.tools"):
+        names = [tool for tool in written if isinstance(tool, str)]
+        for name in names:
+            yield {"name": name, "parameters": {"type": "object", "properties": {}}}
+        described = [tool for tool in written if not isinstance(tool, str)]
+
+    for reading in tools.read_tools(described, path="item.tools"):
         if isinstance(reading, MessageIssue):
             reader.add_message_issues("item.tools", [reading])
         else:

@@ -85,8 +85,9 @@ def _list_joined_values(mapping: ItemMapping, name: str) -> Iterator[Value]:
 
 
 def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
-    """Load the rows of a join, a file whose rows belong to items by a key. `values`: what the items
-    need from it.
+    """Load the rows of a join: files whose rows belong to items by a key.
+
+    `values` are the values that the items need from a row.
     """
     loaded = LoadedJoin(join)
     files = list_files(base, join.files)

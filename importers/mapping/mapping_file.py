@@ -412,8 +412,8 @@ class _MappingReader:
     def _read_globs(self, written: Any, place: str) -> tuple[str, ...] | None:
         """Read the file patterns of a table. None if one is invalid."""
         globs = [written] if isinstance(written, str) else written
-        is_valid = isinstance(globs, list) and globs and all(isinstance(g, str) for g in globs)
-        if not is_valid:
+        are_texts = isinstance(globs, list) and all(isinstance(glob, str) for glob in globs)
+        if not are_texts or not globs:
             self._add_problem(f"{place}.files is required: a pattern, or a list of patterns")
             return None
         for glob in globs:

@@ -58,8 +58,10 @@ class SharedReader:
     def read_records(
         self, path: Path, pattern: FilePattern, run: RunKey
     ) -> Iterable[MappedRecord | ImportIssue]:
-        """Return the issues of a file and the records of a run; of a file that is too large to be
-        kept, the records of all runs.
+        """Return the records of a run in a file, and the issues of the file.
+
+        A file that is too large to be kept is read again for each run, and then the records of all
+        runs are returned.
         """
         # A small Parquet file can have large texts.
         is_large = measure_file(path) > MAX_KEPT_BYTES

@@ -33,11 +33,11 @@ def add_judges(item: Item, judges: Sequence[Opinion], reader: ValueReader) -> No
     for judge in judges:
         for row in _list_rows(judge, reader):
             _add_judge(item, judge, reader, row)
-    _report_judges_of_two_minds(item, reader)
+    _report_contradicting_judges(item, reader)
     item.judge = _find_majority(item)
 
 
-def _report_judges_of_two_minds(item: Item, reader: ValueReader) -> None:
+def _report_contradicting_judges(item: Item, reader: ValueReader) -> None:
     """Report each judge who says pass and fail for the same item, which can be a wrong join.
 
     Verdicts without a name can be of several judges.

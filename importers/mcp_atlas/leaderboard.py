@@ -16,7 +16,7 @@ from fcreview.importers.mcp_atlas.columns import ERRORS
 from fcreview.importers.mcp_atlas.incidents import NO_ANSWER_KEY
 from fcreview.model.derivation import CLAIM_SCORES_KEY, PASSING_COVERAGE
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics
+from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 from fcreview.model.verdict import COVERAGE
 from fcreview.model.wording import format_count
 
@@ -51,36 +51,33 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
     """
     all_coverages = [get_effective_coverage(item) for item in items]
     coverages = [coverage for coverage in all_coverages if coverage is not None]
-    n_with_errors = sum(_has_errors(item.metadata.get(ERRORS)) for item in items)
     table = f"coverage, {split} tasks"
-
-    def make_count(name: str, count: int) -> Metric:
-        return Metric(table, name, value=count, unit="count", digits=0)
-
-    def make_average(name: str, value: float | None, unit: MetricUnit, digits: int) -> Metric:
-        return Metric(
-            table,
-            name,
-            value=value,
-            unit=unit,
-            digits=digits,
-            n=len(coverages),
-            total=len(items),
-            counted_noun="tasks",
-        )
-
-    metrics = [
-        make_count("total_tasks", len(items)),
-        make_count("valid_responses", len(coverages)),
-        make_count("empty_or_error", len(items) - len(coverages)),
-        make_count("tasks_with_scraping_errors", n_with_errors),
-        make_average("mean_coverage", _compute_mean(coverages), "score", digits=4),
+    n_by_name = {
+        "total_tasks": len(items),
+        "valid_responses": len(coverages),
+        "empty_or_error": len(items) - len(coverages),
+        "tasks_with_scraping_errors": sum(_has_errors(item.metadata.get(ERRORS)) for item in items),
+    }
+    counts = [
+        Metric(table, name, value=count, unit="count", digits=0)
+        for name, count in n_by_name.items()
     ]
-    for threshold in THRESHOLDS:
-        share = _compute_mean([float(coverage >= threshold) for coverage in coverages])
-        percent = None if share is None else 100 * share
-        metrics.append(make_average(f"pass_rate_{threshold:.2f}", percent, "percent", digits=2))
-    return metrics
+
+    mean = _compute_mean(coverages)
+    averages = [Metric(table, "mean_coverage", value=mean, unit="score", digits=4)]
+    averages += [_compute_pass_rate(table, coverages, threshold) for threshold in THRESHOLDS]
+    for average in averages:
+        average.n = len(coverages)
+        average.total = len(items)
+        average.counted_noun = "tasks"
+    return counts + averages
+
+
+def _compute_pass_rate(table: str, coverages: Sequence[float], threshold: float) -> Metric:
+    """Compute the share of tasks, in percent, whose coverage is at least the threshold."""
+    share = _compute_mean([float(coverage >= threshold) for coverage in coverages])
+    percent = None if share is None else 100 * share
+    return Metric(table, f"pass_rate_{threshold:.2f}", value=percent, unit="percent", digits=2)
 
 
 def _compute_without_judge_failures(items: Sequence[ScoredItem]) -> list[Metric]:

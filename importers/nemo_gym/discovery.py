@@ -212,7 +212,7 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
             first_rollout_by_run |= {owner: first_rollouts[owner] for owner in owners}
             continue
         # Failed requests name no model, so another rollout is better as the first one.
-        first_owner, *_ = [*owners_with_model, *owners]
+        first_owner = owners_with_model[0] if owners_with_model else owners[0]
         first_rollout_by_run[Owner(agent, model=None)] = first_rollouts[first_owner]
     return first_rollout_by_run
 

@@ -246,11 +246,11 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     response = as_object(rollout.get(RESPONSE))
     item.prediction_hash = answer_hash(response.get("output"))
     golden = _find_golden(rollout, context.inputs)
-    should_have_input = golden is None and context.inputs.has_files
-    if should_have_input and context.inputs.is_joined(rollout):
-        context.n_without_golden += 1
-    elif should_have_input:
-        context.n_without_input += 1
+    if golden is None and context.inputs.has_files:
+        if context.inputs.is_joined(rollout):
+            context.n_without_golden += 1
+        else:
+            context.n_without_input += 1
 
     # A failure in one part must not lose the others, such as the reward.
     fill_safely(item, partial(_fill_conversation, item, rollout))
@@ -427,7 +427,8 @@ def _add_golden(item: Item, golden: Golden | None) -> None:
     A golden answer can be calls, accepted texts, or a message. One that cannot be read becomes
     metadata, with its problems as issues.
     """
-    if golden is None or golden.calls is None:
+    has_golden_calls = golden is not None and golden.calls is not None
+    if not has_golden_calls:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the rollout has no golden calls"
         item.extra.uncounted_states = NO_GOLDEN_CALLS

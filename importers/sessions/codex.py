@@ -214,8 +214,9 @@ class _CodexReader:
         if isinstance(payload.get("id"), str) and not session.id:
             session.id = payload["id"]
             session.first_line = line
-        is_first_mark = "forked_from_id" not in session.metadata
-        if payload.get("forked_from_id") and is_first_mark and not self._n_copied_items:
+        is_reported = "forked_from_id" in session.metadata
+        is_fork = bool(payload.get("forked_from_id"))
+        if is_fork and not is_reported and self._n_copied_items == 0:
             session.add_issue(FORK, line, severity="notice")
         for name in META_FIELDS:
             if payload.get(name) is not None:

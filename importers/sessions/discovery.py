@@ -106,11 +106,15 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
     if first is None:
         return None
 
-    if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
-        return _make_codex_session(path, first["payload"])
-    if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
+    first_type = first.get("type")
+    payload = first.get("payload")
+    if first_type == "session_meta" and isinstance(payload, dict):
+        return _make_codex_session(path, payload)
+    has_content = "payload" in first or "message" in first
+    if first_type in EXEC_EVENTS and not has_content:
         return ImportIssue(str(path), line=1, what=EXEC_FORMAT, severity="error")
-    if "sessionId" in first and "projectHash" in first and "message" not in first:
+    is_gemini_header = "sessionId" in first and "projectHash" in first and "message" not in first
+    if is_gemini_header:
         return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
     return _recognise_claude_session(path, chain([first], records))
 

@@ -165,16 +165,17 @@ class RewardParts:
 
     def explain_part(self, part: str) -> str:
         """Explain why a part fails."""
-        if part == "DB":
-            return "the final database differs from the expected one"
-        if part == "COMMUNICATE":
-            texts = _join_quoted(self.missing_texts) or "an expected text"
-            return f"the agent never said {texts}"
-        if part == "ACTION" and self.missing_actions:
-            names = ", ".join(dict.fromkeys(self.missing_actions))
-            return f"no call matches the golden action {names}"
-        if part == "ACTION":
-            return "no call matches a golden action"
+        match part:
+            case "DB":
+                return "the final database differs from the expected one"
+            case "COMMUNICATE":
+                texts = _join_quoted(self.missing_texts) or "an expected text"
+                return f"the agent never said {texts}"
+            case "ACTION":
+                if not self.missing_actions:
+                    return "no call matches a golden action"
+                names = ", ".join(dict.fromkeys(self.missing_actions))
+                return f"no call matches the golden action {names}"
         if self.unmet_assertions:
             return f"an assertion does not hold: {_join_quoted(self.unmet_assertions)}"
         return f"the part {part} failed"

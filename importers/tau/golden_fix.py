@@ -148,6 +148,11 @@ def _group_by_task(plan: RunPlan, fixes: GoldenFixes) -> dict[str, list[_TaskFix
 def _rewrite_tasks(
     path: Path, fixes_by_task: Sequence[Sequence[_TaskFix]]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Write the golden fixes into the criteria of their tasks in the main file.
+
+    Yields the file if it changes, the fixes that were applied, and the number of those whose task
+    is not in the file. `fixes_by_task` has a list of fixes for each task.
+    """
     raw = read_file(path)
     text = raw.decode("utf-8")
     tasks = find_json_member(text, "tasks")
@@ -156,9 +161,8 @@ def _rewrite_tasks(
     for fixes in fixes_by_task:
         # All trials of a task have the same fix.
         fix = fixes[0]
-        task = None if tasks is None else find_task(text, fix.task_id, tasks.span.start)
-        criteria = None if task is None else find_json_member(text, CRITERIA, task.span.start)
-        if criteria is None or not isinstance(criteria.value, dict):
+        criteria = _find_criteria(text, tasks, fix.task_id)
+        if criteria is None:
             n_missing += len(fixes)
             continue
         text = edit_json_at(text, criteria.span, criteria.value | fix.fix)
@@ -170,6 +174,23 @@ def _rewrite_tasks(
     yield from applied
     if n_missing:
         yield Unrepresentable(NO_TASK, n_missing)
+
+
+def _find_criteria(text: str, tasks: JsonMember | None, task_id: str) -> JsonMember | None:
+    """Return the criteria of a task in the text of a main file, or None if there are none.
+
+    `tasks` is the list of tasks. It is searched in the text, because earlier fixes may have changed
+    its content.
+    """
+    if tasks is None:
+        return None
+    task = find_task(text, task_id, tasks.span.start)
+    if task is None:
+        return None
+    criteria = find_json_member(text, CRITERIA, task.span.start)
+    if criteria is None or not isinstance(criteria.value, dict):
+        return None
+    return criteria
 
 
 def find_task(text: str, task_id: str, start: int = 0) -> JsonMember | None:

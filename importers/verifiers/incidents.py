@@ -17,7 +17,7 @@ from fcreview.importers.common.incidents import (
     make_error_incident,
     make_incident,
 )
-from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.dialects.to_item import find_last_reply
 from fcreview.importers.dialects.values import to_text
 from fcreview.importers.verifiers.rollouts import JsonObject, choose_main_trace
@@ -164,6 +164,6 @@ def find_legacy_incident(rollout: JsonObject) -> Incident | None:
     stopped = _find_stop_incident(rollout)
     if stopped is not None:
         return stopped
-    if as_list(rollout.get("completion")) or not isinstance(rollout.get("completion"), list):
-        return None
-    return make_empty_reply_incident("completion")
+    if rollout.get("completion") == []:
+        return make_empty_reply_incident("completion")
+    return None

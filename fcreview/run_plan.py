@@ -193,11 +193,14 @@ class RunPlan:
     def has_same_settings(self, import_fingerprint: int) -> bool:
         """Whether a run was imported with the same version, options and errata.
 
-        A run whose calls an earlier command executed stays as it is, also without `executes`.
+        This is also so if an earlier command executed the calls of the run and this one does not.
+        The run then keeps the results of the execution.
         """
         if import_fingerprint == self.import_fingerprint:
             return True
-        return not self.executes and import_fingerprint == self._compute_fingerprint(executes=True)
+        if self.executes:
+            return False
+        return import_fingerprint == self._compute_fingerprint(executes=True)
 
     def _compute_fingerprint(self, *, executes: bool) -> int:
         """Return a number whose last three digits are the importer version, and whose other digits

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.golden_audit.evidence import (
     QuestionEvidence,
@@ -547,14 +547,19 @@ def rank_suspects(
     return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
 
-def _get_dataset(question: AuditedQuestion) -> tuple[str, str, str]:
-    """Return the benchmark, its version and the language of a question."""
+class _Dataset(NamedTuple):
+    benchmark: str
+    generation: str
+    language: str
+
+
+def _get_dataset(question: AuditedQuestion) -> _Dataset:
     key = question.key
-    return key.benchmark, key.generation, key.language
+    return _Dataset(key.benchmark, key.generation, key.language)
 
 
 def _group_by_dataset(questions: Iterable[AuditedQuestion]) -> list[list[AuditedQuestion]]:
-    datasets: defaultdict[tuple[str, str, str], list[AuditedQuestion]] = defaultdict(list)
+    datasets: defaultdict[_Dataset, list[AuditedQuestion]] = defaultdict(list)
     for question in questions:
         datasets[_get_dataset(question)].append(question)
     return list(datasets.values())
@@ -593,14 +598,14 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
 
 def _compute_convention_factors(
     question_reasons: QuestionReasons,
-) -> dict[tuple[tuple[str, str, str], str], float]:
-    """Return how much weaker the reasons of a kind are in a dataset, as factors from 0 to 1.
+) -> dict[tuple[_Dataset, str], float]:
+    """Return (dataset, kind of reason) -> how much weaker such reasons are there, from 0 to 1.
 
     Reasons that apply to very many questions of a dataset are weaker, because they must be about a
-    convention of the benchmark. The keys are (dataset, kind of reason).
+    convention of the benchmark.
     """
-    n_questions: Counter[tuple[str, str, str]] = Counter()
-    n_with_reason: Counter[tuple[tuple[str, str, str], str]] = Counter()
+    n_questions: Counter[_Dataset] = Counter()
+    n_with_reason: Counter[tuple[_Dataset, str]] = Counter()
     for question, reasons in question_reasons:
         dataset = _get_dataset(question)
         n_questions[dataset] += 1

@@ -25,9 +25,9 @@ def transfer_correction(
     """Return the golden calls of a sibling question after the same correction, which turned
     `old_calls` into `new_calls`.
 
-    Returns None if the correction does not fit. It fits if the sibling has all replaced calls, one
-    after the other, and has the call next to which calls are inserted. A new call gets the turn
-    that this call has in the sibling, which may be another one than in `new_calls`.
+    Returns None if the correction does not fit the sibling. It fits if the sibling has all calls
+    that are replaced, one after the other, and the neighbour of each new call. A new call gets the
+    turn that its neighbour has in the sibling.
     """
     sibling_place = _align(old_calls, sibling_calls)
     corrected = list(sibling_calls)

@@ -479,13 +479,15 @@ class _Facts:
     def _is_misstated_number(self, expected: str, stated: str) -> bool:
         """Whether a number in a reply is probably a wrong version of the expected number.
 
-        A number with a decimal point is, if no result of a tool contains it. An integer is, if it
-        has as many digits as the expected one, and at least `MIN_DIGITS`.
+        Both must be integers, or both must have a decimal point. A stated integer counts if it is
+        as long as the expected one. A stated number with a decimal point counts if no result of a
+        tool contains it.
         """
         if not _NUMBER.fullmatch(expected):
             return False
         is_decimal = "." in expected
-        if is_decimal != ("." in stated):
+        has_same_form = ("." in stated) == is_decimal
+        if not has_same_form:
             return False
         if is_decimal:
             return not any(stated in result for result in self.results)

@@ -176,9 +176,9 @@ def _get_element_type(declared: DeclaredType) -> DeclaredType:
 def _has_elements_of_declared_type(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
     """Whether the elements of a predicted list or object pass the type check of the evaluator.
 
-    The evaluator compares all of them with each golden element that is a list, and one golden
-    element suffices. If it comes to a golden element of another kind, the check passes at once.
-    Without golden elements, it fails.
+    The evaluator goes through the golden elements until one passes the check. If a golden element
+    is a list, each predicted element must pass the check with it. A golden element that is no list
+    passes at once.
     """
     element_type = _get_element_type(declared)
     for golden_element in golden:

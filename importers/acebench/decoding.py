@@ -157,8 +157,10 @@ def explain_undecodable_reply(reply: Any, category: str, rule_set: RuleSet) -> s
 
 
 def _name_decoded_text(reply: Any, reason: str) -> str:
-    """Add the decoded text to the reason, if it is not the whole reply: a list in a thought
-    comes before the calls.
+    """Return the reason with the text that was decoded: the first brackets of the reply.
+
+    They can be a list in a thought before the calls. If they are the whole reply, or if there are
+    none, the reason stays as it is.
     """
     brackets = find_first_brackets(reply) if isinstance(reply, str) else None
     if brackets is None or brackets == reply.strip():

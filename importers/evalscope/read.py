@@ -236,10 +236,10 @@ def _find_question_id(sample: Sample, place: Place) -> str:
 
 
 def _make_unique_id(item: Item, question_id: str, place: Place, context: RunContext) -> str:
-    """Return the id of a sample's item: that of its question, and the number of the trial from the
-    second one on.
+    """Return the id of a sample's item: the id of its question. From the second trial on, the
+    number of the trial follows it.
 
-    An id that occurs again gets the line as an addition, and an issue.
+    If the id occurs again, the line follows it too, and the item gets an issue.
     """
     item_id = question_id if place.trial == 0 else f"{question_id}_trial_{place.trial}"
     if item_id in context.known_ids:

@@ -374,13 +374,15 @@ def _is_representable(
             or None without a file.
     """
     target, criterion = criterion_key
-    fails = item.overrides[criterion_key] is False
     if target != ITEM:
         return False
+    fails = item.overrides[criterion_key] is False
     if criterion in JUDGE_CRITERIA:
-        # The evaluator ignores the judge if the argument names are not the golden ones.
         has_golden_names = item.metadata.get(SAME_NAMES_KEY)
-        return has_golden_names is not None and (fails or bool(has_golden_names))
+        if has_golden_names is None:
+            return False
+        # The evaluator ignores the judge if the argument names are not the golden ones.
+        return fails or bool(has_golden_names)
 
     if is_first_name_ok is None:
         return False
@@ -388,9 +390,11 @@ def _is_representable(
         return split_item_id(item.id).snapshot == 1
     if criterion == "args_ok":
         return True
-    # If the first function name is wrong, no snapshot passes, because the files contain no other
-    # verdict on function names.
-    return criterion == CORRECT and (is_first_name_ok or fails)
+    if criterion == CORRECT:
+        # If the first function name is wrong, no snapshot passes, because the files contain no
+        # other verdict on function names.
+        return fails or is_first_name_ok
+    return False
 
 
 def map_items_to_indexes(

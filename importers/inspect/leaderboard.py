@@ -685,19 +685,21 @@ def _apply_criterion_reviews(
 
 
 def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, scale: Scale) -> Any:
-    """Return a recorded value after the review of its criterion. A letter, such as `C` for correct,
-    stays a letter.
+    """Return the recorded value of a criterion after its review, or the recorded value itself
+    without a review.
+
+    A recorded letter, such as `C` for correct, is replaced by a letter.
     """
     if criterion == CORRECT or isinstance(recorded, (dict, list)):
         return recorded
-    new = item.overrides.get(("item", criterion))
-    if isinstance(new, bool):
-        return _convert_verdict(recorded, new, scale)
-    if not isinstance(new, (int, float)):
+    reviewed = item.overrides.get(("item", criterion))
+    if isinstance(reviewed, bool):
+        return _convert_verdict(recorded, reviewed, scale)
+    if not isinstance(reviewed, (int, float)):
         return recorded
     if isinstance(recorded, str) and recorded in LETTERS:
-        return LETTER_OF_NUMBER.get(new, new)
-    return new
+        return LETTER_OF_NUMBER.get(reviewed, reviewed)
+    return reviewed
 
 
 def _get_sample_name(item: ScoredItem) -> str:

@@ -13,8 +13,9 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -304,7 +305,7 @@ class ArchiveLog:
         for index, name in enumerate(names):
             line = line_by_offset.get(self.reader.members[name].header_offset, 1)
             try:
-                yield self._read_sample(name, line)
+                sample = self._read_sample(name, line)
             except ArchiveBudgetError as error:
                 n_skipped = len(names) - index
                 samples = format_count(n_skipped, "sample was", "samples were")
@@ -314,6 +315,8 @@ class ArchiveLog:
             except (ArchiveError, JsonStreamError) as error:
                 what = f"the member {name} was skipped: {error}"
                 yield ImportIssue(str(self.path), line, what=what, item=name, severity="error")
+                continue
+            yield sample
 
     def _read_sample(self, name: str, line: int) -> LogSample:
         member = self.reader.members[name]
@@ -347,7 +350,8 @@ class ArchiveLog:
     def _read_summaries(self) -> Iterator[dict[str, Any]]:
         """Yield the summaries of the samples.
 
-        A log whose run is active or has crashed has them in its journal.
+        A log whose run is active or has crashed has them in its journal. A file of the journal that
+        cannot be read is left out.
         """
         members = self.reader.members
         names = [SUMMARIES]
@@ -358,11 +362,12 @@ class ArchiveLog:
                 return
             try:
                 text = self.reader.read_member(name, MAX_HEADER_BYTES)
-                yield from list_objects(_parse_summaries(text, self.path))
+                summaries = _parse_summaries(text, self.path)
             except ArchiveBudgetError:
                 return
             except (ArchiveError, JsonStreamError):
                 continue
+            yield from list_objects(summaries)
 
 
 def _parse_summaries(text: bytes, path: Path) -> Any:
@@ -466,30 +471,43 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
     header_path = folder / (HEADER if has_header else START)
     header = _parse_object(read_file(header_path, MAX_HEADER_BYTES), header_path, [])
     paths = {path.relative_to(folder).as_posix(): path for path in list_unpacked_samples(folder)}
-
-    def read_samples() -> Iterator[LogSample | ImportIssue]:
-        for name in sort_sample_files(list(paths), header):
-            path = paths[name]
-            try:
-                yield _read_unpacked_sample(path)
-            except (OSError, JsonStreamError) as error:
-                yield ImportIssue(
-                    str(path), None, what=f"the sample was skipped: {error}", severity="error"
-                )
-
-    def read_scores() -> Iterator[dict[str, Any]]:
-        for path in paths.values():
-            with contextlib.suppress(OSError, JsonStreamError), open_file(path) as file:
-                yield _read_scores_from_stream(_make_json_stream(file), path)
-
     return InspectLog(
         folder,
         header=header,
         has_header=has_header,
-        read_samples=read_samples,
+        read_samples=partial(_read_unpacked_samples, paths, header),
         n_samples=len(paths),
-        read_scores=read_scores,
+        read_scores=partial(_read_unpacked_scores, paths.values()),
     )
+
+
+def _read_unpacked_samples(
+    paths: Mapping[str, Path], header: dict[str, Any]
+) -> Iterator[LogSample | ImportIssue]:
+    """Yield the samples of an unpacked log. A sample that cannot be read becomes an issue.
+
+    `paths`: name of a sample in an archive -> its file.
+    """
+    for name in sort_sample_files(list(paths), header):
+        path = paths[name]
+        try:
+            sample = _read_unpacked_sample(path)
+        except (OSError, JsonStreamError) as error:
+            what = f"the sample was skipped: {error}"
+            yield ImportIssue(str(path), None, what=what, severity="error")
+            continue
+        yield sample
+
+
+def _read_unpacked_scores(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Yield the scores of each sample of an unpacked log, but none for unreadable files."""
+    for path in paths:
+        try:
+            with open_file(path) as file:
+                scores = _read_scores_from_stream(_make_json_stream(file), path)
+        except (OSError, JsonStreamError):
+            continue
+        yield scores
 
 
 def list_unpacked_samples(folder: Path) -> list[Path]:
@@ -531,41 +549,44 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
     header, places = _read_json_header(file, path)
     rank = _make_sample_rank(header)
     ordered = sorted(places, key=lambda place: rank(place.name))
-
-    def read_in_file_order() -> Iterator[LogSample | ImportIssue]:
-        file.seek(0)
-        stream = _make_json_stream(file)
-        try:
-            for key in stream.iterate_keys():
-                if key == "samples" and stream.peek_after_space() == b"[":
-                    for _ in stream.iterate_elements():
-                        yield from _read_json_sample(file, path, stream)
-                else:
-                    stream.skip_value()
-        except JsonStreamError as error:
-            yield ImportIssue(
-                str(path),
-                stream.line,
-                what=f"the rest of the log cannot be read: {error}",
-                severity="error",
-            )
-
-    def read_in_dataset_order() -> Iterator[LogSample | ImportIssue]:
-        for place in ordered:
-            file.seek(place.offset)
-            stream = _make_json_stream(file, may_have_bom=False)
-            yield from _read_json_sample(file, path, stream, place)
-
-    read_samples = read_in_file_order if ordered == places else read_in_dataset_order
-
+    if ordered == places:
+        read_samples = partial(_read_samples_from_start, file, path)
+    else:
+        read_samples = partial(_read_samples_at_places, file, path, ordered)
     return InspectLog(
         path,
         header=header,
         has_header=True,
         read_samples=read_samples,
         n_samples=len(places),
-        read_scores=lambda: _iterate_json_scores(file, path),
+        read_scores=partial(_iterate_json_scores, file, path),
     )
+
+
+def _read_samples_from_start(file: BinaryIO, path: Path) -> Iterator[LogSample | ImportIssue]:
+    """Yield the samples of a JSON log in the order of the file, and issues."""
+    file.seek(0)
+    stream = _make_json_stream(file)
+    try:
+        for key in stream.iterate_keys():
+            if key == "samples" and stream.peek_after_space() == b"[":
+                for _ in stream.iterate_elements():
+                    yield from _read_json_sample(file, path, stream)
+            else:
+                stream.skip_value()
+    except JsonStreamError as error:
+        what = f"the rest of the log cannot be read: {error}"
+        yield ImportIssue(str(path), stream.line, what=what, severity="error")
+
+
+def _read_samples_at_places(
+    file: BinaryIO, path: Path, places: Sequence[_JsonSamplePlace]
+) -> Iterator[LogSample | ImportIssue]:
+    """Yield the samples of a JSON log in the order of `places`, and issues."""
+    for place in places:
+        file.seek(place.offset)
+        stream = _make_json_stream(file, may_have_bom=False)
+        yield from _read_json_sample(file, path, stream, place)
 
 
 def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]:

@@ -97,14 +97,14 @@ class ScoredPart(NamedTuple):
 def parse_part_score_name(name: str) -> ScoredPart | None:
     """Return the part of an item to which a score from an export refers, or None for any other
     score.
+
+    The name of such a score is `fcreview/TARGET` or `fcreview.CRITERION/TARGET`.
     """
     head, _, target = name.partition("/")
-    start, _, criterion = head.partition(".")
-    return (
-        ScoredPart(target, criterion or CORRECT)
-        if start == PART_SCORE_PREFIX and is_address(target)
-        else None
-    )
+    prefix, _, criterion = head.partition(".")
+    if prefix != PART_SCORE_PREFIX or not is_address(target):
+        return None
+    return ScoredPart(target, criterion or CORRECT)
 
 
 def read_scores(

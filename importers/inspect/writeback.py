@@ -344,13 +344,14 @@ def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[Score
 
 
 def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
-    """Return whether the last edit of the score is an earlier export of the same journal events."""
+    """Whether the last edit of the score is an earlier export of the same journal events."""
     history = as_list(as_object(scores.get(planned.score)).get("history"))
     if not history:
         return False
-    metadata = (history[-1].get("provenance") or {}).get("metadata")
-    events = ((metadata or {}).get("fcreview") or {}).get("events")
-    return bool(events) and events == planned.verdict.details.get("events")
+    provenance = as_object(history[-1].get("provenance"))
+    own_metadata = as_object(as_object(provenance.get("metadata")).get("fcreview"))
+    exported_events = own_metadata.get("events")
+    return bool(exported_events) and exported_events == planned.verdict.details.get("events")
 
 
 def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:

@@ -246,8 +246,9 @@ def _report_skipped_runs(n_skipped: int, chosen: _ChosenMapping) -> Iterator[Imp
 def _list_mapped_runs(
     files_by_run: Mapping[RunKey, Sequence[Path]], chosen: _ChosenMapping, *, is_only_run: bool
 ) -> Iterator[MappedRun]:
-    """Yield the runs of a mapping file. Only the first run of a file of several runs reports its
-    issues.
+    """Yield the runs of a mapping file.
+
+    A file can contain several runs. Only the first of them reports the issues of the file.
     """
     reported: set[Path] = set()
     for key, paths in files_by_run.items():

@@ -194,6 +194,16 @@ def read_table(
         yield make_file_issue(path, f"the file cannot be read: {error.strerror or error}")
 
 
+@dataclass(frozen=True, slots=True)
+class _WrittenRow:
+    """A row of a table, and where it is in the file."""
+
+    cells: list[str]
+    line: int
+    offset: int
+    length: int
+
+
 class _TableReader:
     """Reads rows one by one, and knows where each of them is in the file."""
 
@@ -214,38 +224,45 @@ class _TableReader:
         """Yield the rows of the table, and issues. The first row has the names of the columns."""
         names: Sequence[str] | None = None
         index = 0
+        for written in self._read_written_rows():
+            if isinstance(written, ImportIssue):
+                yield written
+                continue
+            if names is None:
+                names = written.cells
+                yield from self._report_repeated_names(names, written.line)
+                continue
+
+            yield from self._report_cells(names, written.cells, written.line)
+            yield Row(
+                written.line,
+                offset=written.offset,
+                length=written.length,
+                value=_make_row_object(names, written.cells),
+                index=index,
+            )
+            index += 1
+
+    def _read_written_rows(self) -> Iterator[_WrittenRow | ImportIssue]:
+        """Yield the rows that are not blank, and an issue for each that cannot be read."""
         while True:
             # The next row begins here. Reading it moves `self._line` and `self._offset` to its end.
-            first_line = self._line + 1
+            line = self._line + 1
             offset = self._offset
             try:
                 cells = next(self._rows)
             except StopIteration:
-                break
+                return
             except csv.Error as error:
                 yield from self._take_issues()
                 what = f"the row is not {self._path.suffix.lstrip('.').upper()}: {error}"
-                yield make_file_issue(self._path, what, first_line)
+                yield make_file_issue(self._path, what, line)
                 continue
 
             yield from self._take_issues()
-            is_blank_line = not cells
-            if is_blank_line:
-                continue
-            if names is None:
-                names = cells
-                yield from self._report_repeated_names(names, first_line)
-                continue
-
-            yield from self._report_cells(names, cells, first_line)
-            yield Row(
-                first_line,
-                offset=offset,
-                length=self._offset - offset,
-                value=_make_row_object(names, cells),
-                index=index,
-            )
-            index += 1
+            is_blank = not cells
+            if not is_blank:
+                yield _WrittenRow(cells, line, offset=offset, length=self._offset - offset)
 
     def _read_lines(self) -> Iterator[str]:
         """Yield the lines as text, and count them. A row can have several lines."""

@@ -74,11 +74,9 @@ def _set_verdict(item: Item, result: RuleResult, rules: str) -> None:
 
 def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]) -> RuleResult:
     """Check calls by the rule of the environments with `expected_answers`: each expected call needs
-    a call of its own with the expected arguments, and no call may be left over.
+    a call of its own, and no call may be left over.
 
-    A call may have more arguments than the expected ones.
-
-    Raises TooManyCalls.
+    A call must have the expected arguments, and may have more. Raises TooManyCalls.
     """
     if len(calls) != len(golden):
         error_type = "missing_call" if len(calls) < len(golden) else "extra_call"

@@ -118,26 +118,27 @@ class CallFinder:
     def _find_groups(self, action: GoldenAction) -> Iterator[_EqualCalls]:
         """Yield the groups of equal calls that match a golden action by the official rule.
 
-        Without a list of arguments to compare, the arguments that the call has must equal those of
-        the action. With a list, exactly the listed arguments are compared.
+        If the action lists the arguments to compare, exactly these are compared. Otherwise, the
+        arguments that the call has are compared, so a call may lack some.
         """
         expected = action.arguments or {}
-        if action.compare_arguments is None:
-            # The arguments that a call has must be equal. Calls are grouped by the names of theirs.
-            for names, groups in self._groups_by_own_names.get(action.name, {}).items():
-                group = groups.get((action.name, _make_values_key(expected, names)))
-                if group is not None:
-                    yield group
-            return
+        if action.compare_arguments is not None:
+            names = tuple(action.compare_arguments)
+            groups_by_names = {names: self._group_once(names)}
+        else:
+            # Names of the arguments of a call -> groups of the calls with these arguments.
+            groups_by_names = self._groups_by_own_names.get(action.name, {})
 
-        compared_names = tuple(action.compare_arguments)
-        # The calls are grouped once for each list of names.
-        if compared_names not in self._groups_by_compared_names:
-            self._groups_by_compared_names[compared_names] = self._group_by(compared_names)
-        groups = self._groups_by_compared_names[compared_names]
-        group = groups.get((action.name, _make_values_key(expected, compared_names)))
-        if group is not None:
-            yield group
+        for names, groups in groups_by_names.items():
+            group = groups.get((action.name, _make_values_key(expected, names)))
+            if group is not None:
+                yield group
+
+    def _group_once(self, names: ArgumentNames) -> Groups:
+        """Return the groups of calls that are equal in these arguments. They are made once."""
+        if names not in self._groups_by_compared_names:
+            self._groups_by_compared_names[names] = self._group_by(names)
+        return self._groups_by_compared_names[names]
 
     def _group_by_all_arguments(self) -> Groups:
         groups: Groups = {}

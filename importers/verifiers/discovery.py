@@ -122,9 +122,10 @@ def _plan_episodes(
 def _find_first_episodes(path: Path) -> dict[str, JsonObject]:
     """Return the first episode of each model in a file. Empty if the file has one model.
 
-    A fast search for models comes first. Episodes that name no model, because the first request
-    failed, belong to the only model, or else are a run of their own.
+    An episode names no model if its first request failed. In a file with one model, it belongs to
+    this model; in a file with several, such episodes are a run of their own, with the key "".
     """
+    # A fast search, because most files have one model.
     if len(scan_texts(path, MODEL_FIELD)) <= 1:
         return {}
     first_episodes: dict[str, JsonObject] = {}

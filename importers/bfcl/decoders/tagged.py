@@ -241,18 +241,21 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 def decode_falcon(result: Any, context: DecoderContext) -> Calls:
     """Decode the JSON in the first `<tool_call>` block.
 
-    A reply without a block is an error in V4 only.
+    A reply without a block, or with one that cannot be parsed, is an error in V4 only. In other
+    versions, it has no calls.
     """
     text = require_text(result)
     try:
-        calls = parse_json(_find_first_block(text))
-        if _is_call_or_list_of_calls(calls):
-            return read_json_calls(calls)
+        value = parse_json(_find_first_block(text))
+        is_call = _is_call_or_list_of_calls(value)
+        calls = read_json_calls(value) if is_call else []
     except Undecodable:
         if context.version == "V4":
             raise
         return []
-    raise Undecodable("the JSON is not a list of calls")
+    if not is_call:
+        raise Undecodable("the JSON is not a list of calls")
+    return calls
 
 
 def _find_first_block(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.cli.json_schemas import items, reviews, scores
+from fcreview.cli.json_schemas import items, reviews, scores, workspaces
 
 LINES_BY_COMMAND = {
     "import": items.IMPORT,
@@ -30,14 +30,10 @@ LINES_BY_COMMAND = {
     "rules list": reviews.RULES_LIST,
     "rules preview": reviews.RULES_PREVIEW,
     "errata check": reviews.ERRATA_CHECK,
+    "errata patch": workspaces.ERRATA_PATCH,
+    "map check": workspaces.MAP_CHECK,
+    "merge": workspaces.MERGE,
+    "sql": workspaces.SQL,
+    "team status": workspaces.TEAM_STATUS,
 }
 """Command -> its lines. Subcommands have two words."""
-
-WITHOUT_SCHEMA = {
-    "sql": "The statement determines the fields.",
-    "map check": "docs/mapping.md lists the fields.",
-    "merge": "docs/workspace.md lists the fields.",
-    "errata patch": "docs/errata.md describes the output.",
-    "team status": "docs/team.md describes the output.",
-}
-"""Command with --json, but without a schema -> where to find the fields."""

@@ -47,6 +47,8 @@ class Line:
     title: str
     fields: Mapping[str, Field]
     kind: str = ""
+    has_other_fields: bool = False
+    """Whether a line has fields that depend on the input of the command."""
 
     @property
     def all_fields(self) -> dict[str, Field]:
@@ -123,7 +125,10 @@ def build_schema(command: str, declared: CommandLines) -> dict[str, Any]:
 
 
 def _build_line_schema(line: Line) -> dict[str, Any]:
-    return {"title": line.title, **_build_object_schema(line.all_fields)}
+    schema = {"title": line.title, **_build_object_schema(line.all_fields)}
+    if line.has_other_fields:
+        schema["additionalProperties"] = True
+    return schema
 
 
 def _build_object_schema(fields: Mapping[str, Field]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import find_workspace
+from tests.cli.json_lines import list_line_problems
 from tests.commands import Done, environment, run_in_this_process
 from tests.store.factory import import_items
 from tests.store.reviews.journals import make_key
@@ -104,6 +105,7 @@ def test_from_create_to_status(
     assert "Choose --annotator alice" in cli("lena", "items", "run", "--where", "reviewed").err
     assert cli("alice", "team", "status", "run").code == 0
     status = cli("bob", "team", "status", "run", "--json").objects[0]
+    assert not list_line_problems("team status", status)
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)
     assert {m["annotator"]: m["n_lines"] for m in status["members"]} == {
         "alice": 1,
@@ -123,6 +125,9 @@ def test_from_create_to_status(
         "alice: 0 new events, 1 already in this workspace"
         in cli("lena", "merge", "run", "--from-team", "--yes").out
     )
+    (sent,) = cli("alice", "merge", "run", "--to-team", "--json").objects
+    assert sent == {"sent": 0}
+    assert not list_line_problems("merge", sent)
     assert cli("alice", "merge", "run", "--to-team").out == "0 sent\n"
     assert cli("alice", "team", "leave", "run").code == 0
     assert "belongs to no team" in cli("alice", "team", "push", "run").err

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.json_lines import list_line_problems
 from tests.commands import Done
 
 Cli = Callable[..., Done]
@@ -112,6 +113,7 @@ def bfcl(cli: Cli, samples: Path, tmp_path: Path) -> Place:
 
 def test_bfcl_patch_changes_one_line_of_the_checkout(bfcl: Place) -> None:
     (facts,) = bfcl.patch("--json").objects
+    assert not list_line_problems("errata patch", facts)
     path = f"{BFCL_DATA}/possible_answer/BFCL_v4_live_simple.json"
     assert facts["goldens"] == [BFCL_ITEM]
     assert (facts["files"], facts["refused"]) == ([path], [])

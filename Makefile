@@ -55,7 +55,8 @@ pictures: compiled
 	COLORTERM=truecolor $(BIN)/python docs/pictures/make.py
 
 # Read exported files with the packages that they are for, in a separate environment: Inspect logs with `inspect_ai`,
-# trajectories with `atif`, training rows with `datasets` and TRL. TRL needs PyTorch; the pinned release has a CPU build.
+# trajectories with `atif`, records of figures with the validator of `every-eval-ever` (its code runs on Python 3.11, although it asks
+# for 3.12), training rows with `datasets` and TRL. TRL needs PyTorch; the pinned release has a CPU build.
 PACKAGES := build/packages
 packages: compiled
 	mkdir -p $(PACKAGES)
@@ -63,6 +64,9 @@ packages: compiled
 	$(PACKAGES)/venv/bin/python -m pip install --quiet -e '.[inspect]' 'atif>=1.8' datasets hypothesis pytest pytest-asyncio
 	$(PACKAGES)/venv/bin/python -m pytest -q tests/exporters/test_inspect_log.py tests/exporters/test_inspect_published.py \
 	  tests/exporters/test_conversations.py
+	$(PACKAGES)/venv/bin/python -m pip install --quiet --no-deps --ignore-requires-python every-eval-ever
+	$(PACKAGES)/venv/bin/python -m pip install --quiet requests pyyaml huggingface_hub jsonschema
+	FCREVIEW_EEE_PYTHON=$(CURDIR)/$(PACKAGES)/venv/bin/python $(BIN)/python -m pytest -q tests/exporters/test_every_eval_ever.py
 	$(PACKAGES)/venv/bin/python -m pip install --quiet torch==2.13.0
 	$(PACKAGES)/venv/bin/python -m pip install --quiet trl
 	$(BIN)/fcreview import sample_runs --workspace $(PACKAGES)/workspace

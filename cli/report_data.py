@@ -21,6 +21,7 @@ from fcreview.cli.suspect_ranking import fetch_ranked_suspects
 from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
+from fcreview.exporters.base import RunScores
 from fcreview.golden_audit.score import count_questions, is_benchmark_at_fault
 from fcreview.model.effective_verdict import UNANIMOUS
 from fcreview.model.metric import (
@@ -461,6 +462,21 @@ def estimate_part_metrics(
         for estimate in estimates
         if None not in (estimate.estimated, estimate.low, estimate.high)
     }
+
+
+def compute_run_scores(session: WorkspaceSession) -> dict[int, RunScores]:
+    """Compute the metrics of each run of the session, and their estimates from random samples."""
+    from fcreview.store.queue_file import read_queues
+
+    has_queues = bool(read_queues(session.workspace))
+    scores = {}
+    for part in compute_report_parts(session, None, quiet=True):
+        # Metrics of several runs together belong to no record of a run.
+        if part.row is None:
+            continue
+        estimates = estimate_part_metrics(session, part, has_queues=has_queues)
+        scores[part.row.run] = RunScores(part.metrics, estimates)
+    return scores
 
 
 def _build_metrics_of_runs_section(

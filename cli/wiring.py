@@ -30,7 +30,7 @@ from fcreview.errors import CommandError
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.exporters.base import BenchmarkServices
+    from fcreview.exporters.base import BenchmarkServices, RunScores
     from fcreview.model.golden_fix import RescoredVerdict
     from fcreview.model.item import Call, Item, Run
     from fcreview.run_plan import RunPlan
@@ -96,6 +96,17 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         rescore=registry.rescore,
         execute_golden=registry.execute_golden,
     )
+
+
+def add_run_scores(services: BenchmarkServices, session: WorkspaceSession) -> BenchmarkServices:
+    """Return the functions with one more, which computes the metrics of the session's runs."""
+
+    def score_runs(store: Store) -> dict[int, RunScores]:
+        from fcreview.cli.report_data import compute_run_scores
+
+        return compute_run_scores(replace(session, _store=store, _runs=[]))
+
+    return replace(services, score_runs=score_runs)
 
 
 def _make_run_id(run: Run) -> RunId:
@@ -183,7 +194,8 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
 
     def build_services(print_text: Callable[[str], None]) -> BenchmarkServices:
         options = _get_session_options(session)
-        return replace(build_benchmark_services(options), print_message=print_text)
+        services = add_run_scores(build_benchmark_services(options), session)
+        return replace(services, print_message=print_text)
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.report_data import compute_run_conventions

@@ -9,7 +9,7 @@ has returned. A module is imported when its format is first used.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import orjson
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
+    from fcreview.exporters.report_summary import EstimateByMetric, MetricRow
     from fcreview.model.item import Call, Item, Run
     from fcreview.model.metric import ScoredItem
     from fcreview.run_plan import (
@@ -59,6 +60,14 @@ class Sink(Protocol):
     """Receiver of a file's bytes: an open file, or standard output."""
 
     def write(self, data: bytes, /) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """The benchmark's own metrics of a run, as in a report."""
+
+    metrics: Sequence[MetricRow]
+    estimates: EstimateByMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,8 @@ class BenchmarkServices:
 
     Returns None if there is nothing to execute. Raises GoldenExecutionError.
     """
+    score_runs: Callable[[Store], Mapping[int, RunScores]] | None = None
+    """Compute the metrics of all runs of the session, by run number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +352,13 @@ FORMATS = (
         help="copies of the benchmark's own files, with reviewed verdicts in the score files",
         content="folder",
         load=_make_lazy_import("native.write_benchmark_files"),
+        writes_runs=True,
+    ),
+    ExportFormat(
+        "eee",
+        help="figures of runs with 95 % intervals, as records of Every Eval Ever",
+        content="folder",
+        load=_make_lazy_import("every_eval_ever.write_records"),
         writes_runs=True,
     ),
     ExportFormat(

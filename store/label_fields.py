@@ -330,10 +330,21 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Publication:
+    """What the files of a run do not say about it."""
+
+    organization: str = ""
+    """Who ran the evaluation."""
+    developer: str = ""
+    """Who made the models whose names do not say it."""
+
+
+@dataclass(frozen=True, slots=True)
 class LabelSelection:
     subset: LabelSubset = "all"
     with_content: bool = False  # whether to add `CONTENT_FIELDS`
     training: TrainingOptions = TrainingOptions()  # options of the formats that write training rows
+    publication: Publication = Publication()  # options of the format that publishes figures
 
 
 ALL_LABELS = LabelSelection()

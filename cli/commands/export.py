@@ -113,6 +113,16 @@ def export(
     flavour: Annotated[
         str, option("--flavour NAME", "For sft, preference and kto: row format, trl or openai.")
     ] = "trl",
+    organization: Annotated[
+        str, option("--organization NAME", "For eee: who ran the evaluation.")
+    ] = "",
+    developer: Annotated[
+        str,
+        option(
+            "--developer NAME",
+            "For eee: who made the models, if their names do not say it as in openai/gpt-4o.",
+        ),
+    ] = "",
     check: Annotated[
         bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")
     ] = False,
@@ -121,12 +131,12 @@ def export(
 
     A label is a row for one target (an item, a turn or a call), with the verdict of each source,
     the reviews of each annotator and the effective verdict. Other formats write corrected runs
-    (native), corrected golden answers (golden-patch), conversations (generic, atif) or training
-    data (sft, preference, kto). docs/export.md describes them.
+    (native), corrected golden answers (golden-patch), conversations (generic, atif), training data
+    (sft, preference, kto) or figures with intervals (eee). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
-    from fcreview.cli.wiring import build_benchmark_services
+    from fcreview.cli.wiring import add_run_scores, build_benchmark_services
     from fcreview.exporters import export as exports
 
     selection = _parse_label_selection(only, with_)
@@ -146,6 +156,12 @@ def export(
         )
         selection = replace(selection, training=training)
 
+    if format == "eee":
+        from fcreview.store.label_fields import Publication
+
+        selection = replace(selection, publication=Publication(organization, developer))
+    elif organization or developer:
+        raise UsageError("--organization and --developer need --format eee")
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")
     selects_items = bool(where or only != "all" or with_ or queue)
@@ -155,7 +171,7 @@ def export(
     with open_workspace(options) as session:
         _check_queue_selects_items(queue)
         view = session.build_view(where, queue=queue or "dataset")
-        services = build_benchmark_services(options)
+        services = add_run_scores(build_benchmark_services(options), session)
         with _create_progress(out) as progress:
             output = exports.ExportOutput(
                 create_stdout_writer,

@@ -206,7 +206,7 @@ def test_unwritable_path_is_an_export_error(store: Store, tmp_path: Path) -> Non
 def test_unknown_format_is_a_usage_error(store: Store, tmp_path: Path) -> None:
     for out in ("-", tmp_path / "labels"):
         with pytest.raises(
-            ExportError, match="csv, generic, golden-patch, hf, inspect, jsonl"
+            ExportError, match="csv, eee, generic, golden-patch, hf, inspect, jsonl"
         ) as error:
             export(store, "xlsx", out)
         assert error.value.exit_code == EXIT_USAGE_ERROR

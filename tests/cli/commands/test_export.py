@@ -49,7 +49,7 @@ def test_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Path) 
     for out in ("-", tmp_path / "labels"):
         done = cli("export", one_run, "--format", "nonsense", "-o", out)
         assert (done.code, done.out) == (2, "")
-        assert "atif, csv, generic, golden-patch, hf, inspect, jsonl" in done.err
+        assert "atif, csv, eee, generic, golden-patch, hf, inspect, jsonl" in done.err
 
 
 def test_help_describes_formats(cli: Cli) -> None:

@@ -335,6 +335,12 @@ FORMATS = (
         load=_make_lazy_import("training.write_kto_rows"),
     ),
     ExportFormat(
+        "rewards",
+        help="training data: all answers with their automatic verdict, and whether to trust it",
+        content="json",
+        load=_make_lazy_import("training.write_reward_rows"),
+    ),
+    ExportFormat(
         "inspect",
         help="copies of Inspect logs whose scores are edited to match the reviews",
         content="folder",

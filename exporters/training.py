@@ -1,5 +1,6 @@
 """Export training data from reviewed items, one JSON object per line: conversations (`sft`),
-pairs of replies (`preference`), or single replies with a label (`kto`).
+pairs of replies (`preference`), single replies with a label (`kto`), or all answers with their
+rewards (`rewards`).
 
 The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas
 cannot have the same Arrow type. With the flavour `openai`, the arguments of calls are JSON text
@@ -27,6 +28,7 @@ from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.exporters.decontamination import BenchmarkQuestions, read_benchmark_questions
 from fcreview.exporters.golden_patch import list_fix_authors
 from fcreview.exporters.training_manifest import RowFacts, build_manifest
+from fcreview.exporters.training_rewards import ANSWER_KEY_FIELDS, AnswerKey, Reward, RewardMask
 from fcreview.exporters.training_splits import make_split_chooser
 from fcreview.matching.align import align_calls
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
 
 JsonObject = dict[str, Any]
-AnswerKey = tuple[str, ...]
-"""(benchmark, version, language, category, item id, hash of the golden answer)."""
 PairKind = Literal["runs", "trials", "golden"]
 """Where the two replies of a pair come from: the same question in two runs, two trials of the same
 task in one run, or a model's reply and the golden calls.
@@ -172,14 +172,6 @@ def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
     return len(agreeing) >= min_annotators
 
 
-ANSWER_KEY_FIELDS = ("benchmark", "generation", "language", "category", "id", "golden_hash")
-
-"""Faults with which the reply of a failed item counts as wrong.
-
-With any other fault, the reply may be right.
-"""
-
-
 @dataclass(slots=True)
 class _ReviewedItem:
     key: tuple[str, ...]
@@ -193,6 +185,7 @@ class _ReviewedItem:
     """
     tools: list[JsonObject]
     source: JsonObject
+    reward: Reward
     reason: str
     golden: Sequence[Call] = ()
     correction: CorrectedGolden | None = None
@@ -307,6 +300,42 @@ def write_kto_rows(source: ExportSource, out: Sink) -> None:
             row = _build_row(item, content, options, is_corrected=example.is_corrected)
             writer.write(item, row, is_corrected=example.is_corrected)
     _set_counts_and_descriptions(source, writer)
+
+
+def write_reward_rows(source: ExportSource, out: Sink) -> None:
+    """Write a row for each item of the view: the question, the answer, and the automatic verdict as
+    its reward, with a mask that says whether it can be trusted.
+    """
+    options = source.selection.training
+    writer = _RowWriter(source, "rewards", out)
+    reader = _ItemReader(source, writer.facts)
+    for assessed in reader.iter_items():
+        if reader.is_contaminated(assessed.detail):
+            continue
+        item = _build_reviewed_item(assessed, passes=None)
+        messages = _drop_messages_hidden_from_model(
+            _build_messages_with_dotted_names(assessed.detail.item)
+        )
+        prompt, completion = _split_at_first_reply(messages)
+        content = {
+            "prompt": _encode_messages(prompt, options),
+            "completion": _encode_messages(completion, options),
+        }
+        row = _build_row(item, content, options, is_corrected=False)
+        writer.write(item, row, is_corrected=False)
+    _set_counts_and_descriptions(source, writer)
+
+
+def _split_at_first_reply(
+    messages: Sequence[ChatMessage],
+) -> tuple[Sequence[ChatMessage], Sequence[ChatMessage]]:
+    """Divide a conversation before the first reply of the model. Replies that the benchmark gives
+    belong to the question.
+    """
+    for position, message in enumerate(messages):
+        if message.role == "assistant" and not message.is_given:
+            return messages[:position], messages[position:]
+    return messages, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,6 +492,11 @@ def _print_omissions(source: ExportSource, facts: RowFacts) -> None:
             f"{conversations} with several replies left out, because it is unknown which reply is"
             " wrong"
         )
+    if facts.untrusted_verdicts:
+        items = format_count(facts.untrusted_verdicts, "unreviewed item")
+        source.print_note(
+            f"{items} left out, because annotators found the golden answer wrong in another run"
+        )
     if facts.n_benchmark_questions:
         n_exact = sum(match.kind == "exact" for _, match in facts.matches)
         n_near = len(facts.matches) - n_exact
@@ -509,6 +543,13 @@ def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter)
 def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]:
     """Yield the format, the condition and the numbers of the rows as items of a Markdown list."""
     yield f"* The file has {format_count(facts.rows, 'row')} in the format of {options.flavour}."
+    rewards = facts.rewards
+    yield (
+        f"* The rewards of {format_count(rewards.valid, 'item')} of the export can be trusted, and"
+        f" those of {rewards.invalid:,} cannot (field `reward`)."
+    )
+    if facts.format == "rewards":
+        return
     n_annotators = format_count(options.agreed, "annotator")
     verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
     if options.trust_rule:
@@ -524,6 +565,43 @@ def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]
         yield f"* {items} left out, because given benchmarks ({questions}) have their questions."
 
 
+@dataclass(frozen=True, slots=True)
+class _AssessedItem:
+    detail: ItemDetail
+    correction: CorrectedGolden | None
+    reward: Reward
+
+
+class _ItemReader:
+    """Reads the items of an export with their rewards, and counts what is left out."""
+
+    def __init__(self, source: ExportSource, facts: RowFacts) -> None:
+        self._source = source
+        self._options = source.selection.training
+        self._facts = facts
+        self._benchmark = None
+        if self._options.decontaminate:
+            self._benchmark = read_benchmark_questions(self._options.decontaminate)
+            facts.n_benchmark_questions = self._benchmark.n_questions
+
+    def iter_items(self) -> Iterator[_AssessedItem]:
+        """Yield all items, and count how many rewards can be trusted."""
+        goldens = CorrectedGoldens(self._source, self._options.agreed)
+        mask = RewardMask(self._source)
+        for chunk in self._source.iter_item_chunks():
+            for detail in chunk:
+                correction = goldens.find_corrected_golden(detail)
+                reward = mask.assess(detail, has_correction=correction is not None)
+                self._facts.rewards.add(reward)
+                yield _AssessedItem(detail, correction, reward)
+
+    def is_contaminated(self, detail: ItemDetail) -> bool:
+        """Whether a given benchmark has the question of an item, which is then counted."""
+        if self._benchmark is None:
+            return False
+        return _has_benchmark_question(detail, self._benchmark, self._facts)
+
+
 def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_ReviewedItem]:
     """Yield the items that can give training rows: those with a usable verdict or a corrected
     golden answer.
@@ -531,23 +609,28 @@ def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_Rev
     Incidents and items with a question of a given benchmark are left out, and counted in `facts`.
     """
     options = source.selection.training
-    goldens = CorrectedGoldens(source, options.agreed)
-    questions = None
-    if options.decontaminate:
-        questions = read_benchmark_questions(options.decontaminate)
-        facts.n_benchmark_questions = questions.n_questions
+    reader = _ItemReader(source, facts)
+    for item in reader.iter_items():
+        passes = _get_usable_verdict(item.detail, options)
+        if not _can_give_rows(item.detail, passes, item.correction):
+            continue
+        if _is_left_out_incident(item.detail, options, facts):
+            continue
+        if passes is not None and _is_only_verdict_untrusted(item):
+            facts.untrusted_verdicts += 1
+            continue
+        if reader.is_contaminated(item.detail):
+            continue
+        yield _build_reviewed_item(item, passes)
 
-    for chunk in source.iter_item_chunks():
-        for detail in chunk:
-            passes = _get_usable_verdict(detail, options)
-            correction = goldens.find_corrected_golden(detail)
-            if not _can_give_rows(detail, passes, correction):
-                continue
-            if _is_left_out_incident(detail, options, facts):
-                continue
-            if questions is not None and _has_benchmark_question(detail, questions, facts):
-                continue
-            yield _build_reviewed_item(detail, passes, correction)
+
+def _is_only_verdict_untrusted(item: _AssessedItem) -> bool:
+    """Whether an unreviewed item has an automatic verdict by a golden answer that annotators found
+    wrong in another run, without a correction that would give another verdict.
+    """
+    is_reviewed = isinstance(item.detail.row.human, bool)
+    has_wrong_golden = "golden_wrong" in item.reward.problems
+    return has_wrong_golden and not is_reviewed and item.correction is None
 
 
 def _can_give_rows(
@@ -625,16 +708,15 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
     return len(agreeing_annotators) >= min_annotators
 
 
-def _build_reviewed_item(
-    detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
-) -> _ReviewedItem:
+def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _ReviewedItem:
     """Collect what the training rows of an item need: its messages, golden calls and reviews.
 
     Args:
-        detail: The item.
+        assessed: The item.
         passes: The human verdict on the item, or None if only its golden answer was corrected.
-        correction: The corrected golden answer, if there is one.
     """
+    detail = assessed.detail
+    correction = assessed.correction
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
@@ -654,6 +736,7 @@ def _build_reviewed_item(
         messages=messages,
         tools=make_tool_definitions(item.functions),
         source=_build_row_source(detail, opinions),
+        reward=assessed.reward,
         reason=_describe_failure(item, opinions),
         golden=golden,
         correction=correction,
@@ -783,6 +866,7 @@ class _Pair:
             "pair": self.kind,
             "chosen_source": self.right.source,
             "reason": self.wrong.reason,
+            "chosen_reward": None if self.kind == "golden" else self.right.reward.to_json(),
         }
 
 
@@ -1029,5 +1113,6 @@ def _build_row(
     row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)
     row["id"] = item.key[-1]
     row["source"] = item.source | {"golden_by": golden_authors}
+    row["reward"] = item.reward.to_json()
     row["contains_benchmark"] = item.is_benchmark
     return row

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from fcreview.exporters.training_rewards import RewardCounts
 from fcreview.model.review import CORRECT
 from fcreview.stats.agreement import build_rating_groups, compute_coefficients
 from fcreview.stats.calibration import CalibrationMeasure, compute_calibrations
@@ -40,6 +41,10 @@ class RowFacts:
     """Rows whose item an annotator reviewed."""
     incidents: int = 0
     """Items that were left out because they have no answer of the model."""
+    untrusted_verdicts: int = 0
+    """Unreviewed items that were left out because annotators found their golden answer wrong."""
+    rewards: RewardCounts = field(default_factory=RewardCounts)
+    """Validity of the rewards of all items of the view."""
     unclear_replies: int = 0
     """Failing conversations that were left out because it is unknown which reply is wrong."""
     matches: list[tuple[str, BenchmarkMatch]] = field(default_factory=list)
@@ -70,7 +75,9 @@ def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
             "labels": dict(facts.labels),
             "incidents_left_out": facts.incidents,
             "unclear_replies_left_out": facts.unclear_replies,
+            "untrusted_verdicts_left_out": facts.untrusted_verdicts,
         },
+        "rewards": facts.rewards.to_json(),
         "splits": {
             "rows": dict(facts.splits),
             "shares": {split.name: split.share for split in options.splits},

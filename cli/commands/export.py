@@ -31,6 +31,7 @@ TRAINING_FORMATS = (
     "sft",
     "preference",
     "kto",
+    "rewards",
 )  # formats that export training rows instead of labels
 FORMAT_HELP = "\n".join(
     [KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""]
@@ -98,7 +99,7 @@ def export(
         str,
         option(
             "--split NAME=SHARE,...",
-            "For sft, preference and kto: give each row a split, such as train=0.9,test=0.1."
+            "For training rows: give each row a split, such as train=0.9,test=0.1."
             " Questions that belong together are in one split.",
         ),
     ] = "",
@@ -106,12 +107,12 @@ def export(
         list[Path] | None,
         option(
             "--decontaminate PATH",
-            "For sft, preference and kto: leave out items whose questions are in these JSON files"
+            "For training rows: leave out items whose questions are in these JSON files"
             " of a benchmark. You can repeat the option.",
         ),
     ] = None,
     flavour: Annotated[
-        str, option("--flavour NAME", "For sft, preference and kto: row format, trl or openai.")
+        str, option("--flavour NAME", "For training rows: row format, trl or openai.")
     ] = "trl",
     organization: Annotated[
         str, option("--organization NAME", "For eee: who ran the evaluation.")
@@ -132,7 +133,7 @@ def export(
     A label is a row for one target (an item, a turn or a call), with the verdict of each source,
     the reviews of each annotator and the effective verdict. Other formats write corrected runs
     (native), corrected golden answers (golden-patch), conversations (generic, atif), training data
-    (sft, preference, kto) or figures with intervals (eee). docs/export.md describes them.
+    (sft, preference, kto, rewards) or figures with intervals (eee). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """

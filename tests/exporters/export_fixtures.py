@@ -23,7 +23,7 @@ ROWS: list[dict[str, Any]] = [
 LABELS = [
     each.name
     for each in FORMATS
-    if each.content != "folder" and each.name not in ("sft", "preference", "kto")
+    if each.content != "folder" and each.name not in ("sft", "preference", "kto", "rewards")
 ]
 """Formats that write labels to one file."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,8 @@ def test_a_failure_with_another_fault_is_no_wrong_reply(
     event.fault = "golden"
     bfcl_runs.store.reviews.rebuild([event])
     after = export_rows(bfcl_runs, "kto", tmp_path / "b.jsonl", trust_rule=True)
-    assert len(after) == len(before) - 1
+    # The same golden answer also gave the automatic verdicts on the other runs.
+    assert [row["id"] for row in after] == [row["id"] for row in before if row["id"] != wrong["id"]]
     assert not [
         row
         for row in after
@@ -113,6 +115,107 @@ def list_items(reviewed: ReviewedRuns) -> list[int]:
     for chunk in reviewed.store.iter_details(View("", "dataset")):
         numbers += [detail.row.item for detail in chunk]
     return numbers
+
+
+def read_rewards(rows: Sequence[Row]) -> dict[tuple[int, str], Row]:
+    """(run, item id) -> the reward of the row."""
+    return {(row["source"]["run"], row["id"]): row["reward"] for row in rows}
+
+
+def test_every_item_has_a_reward_and_says_why_it_cannot_be_trusted(
+    bfcl_runs: ReviewedRuns, tmp_path: Path
+) -> None:
+    first, second, third, fourth, fifth, *_ = [
+        verdict
+        for verdict in bfcl_runs.automatic_verdicts()
+        if (verdict.target, verdict.criterion) == ("item", "correct")
+        and bfcl_runs.store.fetch_rows([verdict.item])[0].run == 1
+    ]
+    overridden = replace(first, value=not first.value)
+    (wrong_golden,) = bfcl_runs.make_events([replace(second, value=True)])
+    wrong_golden.fault = "golden"
+    (wrong_question,) = bfcl_runs.make_events([fifth])
+    wrong_question.fault = "question"
+    bfcl_runs.store.reviews.rebuild(
+        [
+            *bfcl_runs.make_events([overridden, third, fourth]),
+            *bfcl_runs.make_events([replace(third, value=not third.value)], annotator="bob"),
+            wrong_golden,
+            wrong_question,
+        ]
+    )
+    out = tmp_path / "rewards.jsonl"
+    rows = export_rows(bfcl_runs, "rewards", out)
+    assert len(rows) == len(list_items(bfcl_runs))
+    rewards = read_rewards(rows)
+
+    def reward_of(verdict: ItemVerdict) -> Row:
+        item = bfcl_runs.store.fetch_rows([verdict.item])[0]
+        return rewards[item.run, item.id]
+
+    assert reward_of(first)["problems"] == ["overridden"]
+    assert reward_of(first)["value"] == float(first.value)
+    assert reward_of(first)["corrected"] == float(not first.value)
+    assert reward_of(third) == {
+        "value": float(third.value),
+        "source": "official",
+        "valid": False,
+        "problems": ["disputed"],
+        "corrected": None,
+    }
+    assert (reward_of(fourth)["valid"], reward_of(fourth)["problems"]) == (True, [])
+    assert "golden_wrong" in reward_of(second)["problems"]
+    assert reward_of(fifth)["problems"] == ["other_fault"]
+
+    # The golden answer is that of all runs, so their verdicts on the question are wrong, too.
+    wrong_id = bfcl_runs.store.fetch_rows([second.item])[0].id
+    others = [reward for (run, name), reward in rewards.items() if name == wrong_id and run != 1]
+    assert others
+    assert all(reward["problems"] == ["golden_wrong"] for reward in others)
+
+    counts = read_manifest(out)["rewards"]
+    assert counts["items"] == len(rows)
+    assert counts["valid"] == sum(row["reward"]["valid"] for row in rows)
+    assert counts["valid"] + counts["invalid"] == len(rows)
+    assert counts["problems"]["golden_wrong"] == 1 + len(others)
+
+
+def test_incidents_are_no_rewards(open_runs: OpenRuns, tmp_path: Path) -> None:
+    reviewed = open_runs([SAMPLES / "verifiers"])
+    reviewed.store.reviews.rebuild([])
+    rows = export_rows(reviewed, "rewards", tmp_path / "rewards.jsonl")
+    n_incidents = sum(row.is_incident for row in reviewed.store.fetch_rows(list_items(reviewed)))
+    assert n_incidents
+    assert sum("incident" in row["reward"]["problems"] for row in rows) == n_incidents
+
+
+def test_rewarded_answers_are_complete(bfcl_runs: ReviewedRuns, tmp_path: Path) -> None:
+    for row in export_rows(bfcl_runs, "rewards", tmp_path / "rewards.jsonl"):
+        assert all(message["role"] != "assistant" for message in row["prompt"])
+        assert row["completion"][0]["role"] == "assistant"
+
+
+def test_automatic_verdicts_by_a_wrong_golden_answer_are_left_out(
+    bfcl_runs: ReviewedRuns, tmp_path: Path
+) -> None:
+    """A golden answer that is wrong in one run is wrong in all runs."""
+    before = export_rows(bfcl_runs, "kto", tmp_path / "before.jsonl", trust_rule=True)
+    ids_by_run: dict[int, set[str]] = {}
+    for row in before:
+        ids_by_run.setdefault(row["source"]["run"], set()).add(row["id"])
+    wrong_id = min(ids_by_run[1] & ids_by_run[2])
+    wrong = next(
+        verdict
+        for verdict in bfcl_runs.automatic_verdicts()
+        if bfcl_runs.store.fetch_rows([verdict.item])[0].id == wrong_id
+    )
+    (event,) = bfcl_runs.make_events([wrong])
+    event.fault = "golden"
+    bfcl_runs.store.reviews.rebuild([event])
+    out = tmp_path / "after.jsonl"
+    after = export_rows(bfcl_runs, "kto", out, trust_rule=True)
+    assert {row["source"]["run"] for row in after if row["id"] == wrong_id} <= {1}
+    assert read_manifest(out)["counts"]["untrusted_verdicts_left_out"] >= 1
 
 
 def test_manifest_says_where_the_rows_come_from(bfcl_runs: ReviewedRuns, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.options import DEFAULT_OPTION_VALUES, NO_MAPPING, WorkspaceOptions
+from fcreview.cli.output import print_warning
 from fcreview.cli.workspace import set_and_save_errata
 from fcreview.errors import UsageError
 from fcreview.model.sanitize import sanitize
@@ -119,6 +120,18 @@ def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption
                 options["decoder"] = decoder
                 break
     return options
+
+
+def warn_of_execution() -> None:
+    """Say what is executed and how it is isolated. Raises ExecutionError without bfcl-eval."""
+    from fcreview.importers.bfcl.execution.executor import Executor
+
+    with Executor() as executor:
+        print_warning(
+            f"--execute: {executor.package} executes the calls of models, if they are calls of its"
+            " API classes with literal arguments, in a process without files, with limits on time"
+            f" and memory, and without network ({executor.network})"
+        )
 
 
 def _can_execute(plan: RunPlan) -> bool:

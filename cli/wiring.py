@@ -172,11 +172,18 @@ def build_golden_services() -> GoldenSupport:
         is_unchanged=is_unchanged,
         rescore=rescore,
         rescores=rescores,
+        needs_execution=_needs_execution,
         make_from_prediction=make_from_prediction,
         compare=compare,
         parse=parse,
         explain_rejection=explain_rejection,
     )
+
+
+def _needs_execution(benchmark: str, category: str) -> bool:
+    from fcreview.importers import registry
+
+    return registry.needs_execution(benchmark, category)
 
 
 def build_report_services(session: WorkspaceSession) -> ReportServices:

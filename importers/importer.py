@@ -8,7 +8,8 @@ needs all benchmarks. So each method imports the modules of its benchmark when i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
         Unrepresentable,
     )
     from fcreview.stats.conventions import TrialTable
+
+
+RecomputeVerdict = Callable[["Run", "Item", dict[str, Any], Any], "bool | None"]
+"""Function with the arguments of `Importer.recompute_verdict`."""
 
 
 class WriteError(FcreviewError):
@@ -258,6 +263,16 @@ class Importer(ABC):
         be recomputed.
         """
         return None
+
+    def open_recomputation(self) -> AbstractContextManager[RecomputeVerdict]:
+        """Start a program that executes answers. The context has a function that recomputes
+        verdicts like `recompute_verdict`, also those that need it. Only with `executes_calls`.
+        """
+        return nullcontext(self.recompute_verdict)
+
+    def needs_execution(self, category: str) -> bool:
+        """Whether only the execution of calls gives recomputed verdicts in a category."""
+        return False
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]

@@ -7,7 +7,8 @@ docs/new-benchmark.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ from fcreview.importers.confetti.importer import ConfettiImporter
 from fcreview.importers.evalscope.importer import EvalscopeImporter
 from fcreview.importers.generic_format.importer import GenericImporter
 from fcreview.importers.hammerbench.importer import HammerbenchImporter
-from fcreview.importers.importer import Importer
+from fcreview.importers.importer import Importer, RecomputeVerdict
 from fcreview.importers.inspect.importer import InspectImporter
 from fcreview.importers.mapping.importer import MappingImporter
 from fcreview.importers.mcp_atlas.importer import McpAtlasImporter
@@ -657,40 +658,85 @@ def make_fix_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
         return None
 
 
-def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
+def recompute_verdict(
+    run: Run,
+    item: Item,
+    golden_fix: dict[str, Any],
+    record: Any,
+    recompute: RecomputeVerdict | None = None,
+) -> bool | None:
     """Recompute the item's verdict with another golden answer, a valid golden fix. None if that is
     not possible.
 
-    `record` is the item's record in the result file, or None.
+    `record` is the item's record in the result file, or None. `recompute` replaces the importer's
+    own function.
     """
     # Without a recomputed verdict, the import lacked the dataset or a rule, and so does this call.
     if item.rule is None:
         return None
     importer = importer_for(run)
+    recompute = recompute or importer.recompute_verdict
     template = importer.make_golden_template(run, item)
     try:
         if template is not None:
-            with_present_answer = importer.recompute_verdict(run, item, template, record)
+            with_present_answer = recompute(run, item, template, record)
             # Otherwise, the stored verdict depends on data that the store does not have.
             if with_present_answer != item.rule:
                 return None
-        return importer.recompute_verdict(run, item, golden_fix, record)
+        return recompute(run, item, golden_fix, record)
     except MALFORMED_DATA:
         return None
 
 
-def rescore(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> RescoredVerdict:
+def rescore(
+    run: Run,
+    item: Item,
+    golden_fix: dict[str, Any],
+    record: Any,
+    recompute: RecomputeVerdict | None = None,
+) -> RescoredVerdict:
     """Return the recomputed verdict with a golden fix, and whether the fix changes it.
 
     A fix changes no verdict if other figures of the benchmark depend on the golden answer, because
-    the verdicts would not fit them. `record` is as in `recompute_verdict`.
+    the verdicts would not fit them. `record` and `recompute` are as in `recompute_verdict`.
     """
-    verdict = recompute_verdict(run, item, golden_fix, record)
+    verdict = recompute_verdict(run, item, golden_fix, record, recompute)
     without_errata = item.extra.without_errata
     # The verdict without any correction, to which the fix is compared.
     verdict_in_dataset = item.rule if without_errata is None else without_errata.valid
     can_change = importer_for(run).rescores_golden_fixes and verdict is not None
     return RescoredVerdict(verdict, is_changed=can_change and verdict is not verdict_in_dataset)
+
+
+RescoreFunction = Callable[[Run, Item, dict[str, Any], Any], RescoredVerdict]
+
+
+@contextmanager
+def open_executing_rescorer() -> Iterator[RescoreFunction]:
+    """Yield a function like `rescore` that also executes the calls of models.
+
+    The programs that execute calls start when they are first needed, and end with the context. The
+    function raises FcreviewError if one is not installed.
+    """
+    with ExitStack() as stack:
+        recompute_by_importer: dict[str, RecomputeVerdict] = {}
+
+        def rescore_by_execution(
+            run: Run, item: Item, golden_fix: dict[str, Any], record: Any
+        ) -> RescoredVerdict:
+            importer = importer_for(run)
+            if importer.name not in recompute_by_importer:
+                recompute = stack.enter_context(importer.open_recomputation())
+                recompute_by_importer[importer.name] = recompute
+            return rescore(run, item, golden_fix, record, recompute_by_importer[importer.name])
+
+        yield rescore_by_execution
+
+
+def needs_execution(benchmark: str, category: str) -> bool:
+    """Return whether only the execution of calls gives recomputed verdicts in a category."""
+    importer = find_importer(benchmark)
+    return importer is not None and importer.needs_execution(category)
 
 
 def rescores_golden_fixes(run: Run) -> bool:

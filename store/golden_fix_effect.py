@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
@@ -31,7 +31,7 @@ from fcreview.store.rows import strip_duplicate_mark
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-    from fcreview.model.golden_fix import RescoredVerdict
+    from fcreview.model.golden_fix import RecomputedVerdicts, RescoredVerdict
     from fcreview.model.item import Item, Run
     from fcreview.model.review import ItemKey
     from fcreview.store.reviews.review_index import EventIndex, ItemIndex
@@ -209,6 +209,21 @@ def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str
     return verdicts
 
 
+def collect_verdicts_to_record(
+    effects: Iterable[RunEffect], known: RecomputedVerdicts
+) -> dict[str, dict[str, bool | None]]:
+    """Return the changed verdicts of `collect_changed_verdicts`, and the known verdicts on answers
+    whose verdict cannot be recomputed now, such as one that needs the execution of calls.
+    """
+    effects = list(effects)
+    verdicts = collect_changed_verdicts(effects)
+    for effect in effects:
+        known_verdict = known.get(effect.model, {}).get(effect.prediction_hash)
+        if effect.rescored.verdict is None and known_verdict is not None:
+            verdicts[effect.model][effect.prediction_hash] = known_verdict
+    return verdicts
+
+
 @dataclass(frozen=True, slots=True)
 class UnrescoredFix:
     """Accepted golden fix of a question that has items without recomputed verdicts, such as those
@@ -217,17 +232,34 @@ class UnrescoredFix:
 
     item: int
     """One of these items."""
+    key: ItemKey
     n_items: int
     golden_fix: dict[str, Any]
     own_status: str | None
     """Status that the annotator of the store recorded for the fix."""
+    verdicts: RecomputedVerdicts = field(default_factory=dict)
+    """Recomputed verdicts so far, of all items of the question."""
+
+    def is_known(self, verdicts: RecomputedVerdicts) -> bool:
+        """Whether these verdicts are recorded already."""
+        for model, verdict_by_hash in verdicts.items():
+            known = self.verdicts.get(model, {})
+            for prediction_hash, verdict in verdict_by_hash.items():
+                if prediction_hash not in known or known[prediction_hash] != verdict:
+                    return False
+        return True
 
 
 _HAS_ACCEPTED_FIX = f"SELECT 1 FROM human_labels WHERE golden_status = '{ACCEPTED}' LIMIT 1"
 
 
-def find_unrescored_fixes(store: Store) -> list[UnrescoredFix]:
-    """Return the accepted golden fixes that do not count for all items of their questions."""
+def find_unrescored_fixes(
+    store: Store, includes: Callable[[ItemKey], bool] = lambda _: False
+) -> list[UnrescoredFix]:
+    """Return the accepted golden fixes that do not count for all items of their questions.
+
+    `includes` says on which items to return them in any case.
+    """
     with store.lock:
         # The events of large journals are read only if this finds an accepted fix.
         if not store.connection.execute(_HAS_ACCEPTED_FIX).fetchall():
@@ -238,15 +270,32 @@ def find_unrescored_fixes(store: Store) -> list[UnrescoredFix]:
         for question in events.list_questions_with_fixes():
             keys = items.find_keys_of_question(question)
             items.load_missing_items(keys)
-            unrescored += _find_unrescored_fix(events, items, keys, store.annotator or "")
+            found = _list_unrescored_items(events, items, keys, store.annotator or "", includes)
+            unrescored += _choose_fix_of_question(list(found))
         return unrescored
 
 
-def _find_unrescored_fix(
-    events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
-) -> list[UnrescoredFix]:
+def _choose_fix_of_question(unrescored: Sequence[UnrescoredFix]) -> list[UnrescoredFix]:
     """Return the golden fix of a question if some items were not scored again with it, else an
     empty list.
+
+    `unrescored`: the fix of each of these items, in their order. The fix of the last item counts if
+    they have different ones.
+    """
+    if not unrescored:
+        return []
+    latest = unrescored[-1]
+    return [replace(latest, item=unrescored[0].item, n_items=len(unrescored))]
+
+
+def _list_unrescored_items(
+    events: EventIndex,
+    items: ItemIndex,
+    keys: Sequence[ItemKey],
+    annotator: str,
+    includes: Callable[[ItemKey], bool],
+) -> Iterator[UnrescoredFix]:
+    """Yield the accepted fix of each item that has no recomputed verdict for it.
 
     A golden fix is a golden answer that annotators corrected, with the new verdict of each answer
     that a model gave. Answers of runs that were imported later are not covered.
@@ -256,29 +305,20 @@ def _find_unrescored_fix(
         items: The items of the store by key.
         keys: The keys of the items with the question, one for each run.
         annotator: The annotator whose own status of the fix is stated.
+        includes: Whether to yield the fix of an item that has a recomputed verdict, too.
     """
-    unrescored = list(_list_unrescored_items(events, items, keys, annotator))
-    if not unrescored:
-        return []
-    # The fix of the last item counts if the items of the question have different ones.
-    latest = unrescored[-1]
-    return [replace(latest, item=unrescored[0].item, n_items=len(unrescored))]
-
-
-def _list_unrescored_items(
-    events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
-) -> Iterator[UnrescoredFix]:
-    """Yield the accepted fix of each item that has no recomputed verdict for it."""
     for key in keys:
         for item, prediction_hash, golden_hash in items.find_loaded_items(key):
             decision = events.decide_golden_fix(key, golden_hash)
             if decision is None or not decision.counts or not prediction_hash:
                 continue
-            if decision.is_covered(key.model, prediction_hash):
+            if decision.is_covered(key.model, prediction_hash) and not includes(key):
                 continue
             yield UnrescoredFix(
                 item,
+                key=key,
                 n_items=1,
                 golden_fix=decision.golden_fix or {},
                 own_status=events.find_golden_status(key, golden_hash, annotator),
+                verdicts=decision.verdicts,
             )

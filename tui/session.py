@@ -76,6 +76,10 @@ class GoldenSupport:
     """Recomputes the verdict with another golden answer, and says whether the verdict changes."""
     rescores: Callable[[Run], bool] = lambda *_: False
     """Returns whether an accepted golden answer changes verdicts of the run's benchmark."""
+    needs_execution: Callable[[str, str], bool] = lambda *_: False
+    """Returns whether only the execution of calls gives recomputed verdicts in a category of a
+    benchmark.
+    """
     make_from_prediction: Callable[[Run, Item], dict[str, Any] | None] = lambda *_: None
     """Returns the predicted calls as a golden answer in the benchmark's format, or None."""
     compare: Callable[[Run, Item, dict[str, Any]], Item | None] = lambda *_: None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import emit, emit_json, print_message, print_warning
+from fcreview.cli.run_options import warn_of_execution
 from fcreview.cli.workspace import load_accepted_rules, load_errata, load_workspace_errata
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -30,9 +32,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.errata import Errata
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.upstream.patch import UpstreamResult
+    from fcreview.model.review import ItemKey
+    from fcreview.store.golden_fix_effect import Rescorer, UnrescoredFix
     from fcreview.store.workspace import Workspace
 
 SHORT_DIGEST_LENGTH = 16  # number of characters of a digest in text output; --json prints all
@@ -174,40 +179,83 @@ def write_issue(
 
 
 @workspace_command("annotator")
-def rescore_runs(options: WorkspaceOptions) -> None:
+def rescore_runs(
+    options: WorkspaceOptions,
+    execute: Annotated[
+        bool,
+        option(
+            "--execute",
+            "Also recompute BFCL multi-turn verdicts. bfcl-eval executes the models' calls in an"
+            " isolated process.",
+        ),
+    ] = False,
+) -> None:
     """Apply accepted golden answers to runs that were imported later.
 
     Recomputes the verdicts on these items, and records them in your journal. Only needed if a
-    warning says so.
+    warning says so. With --execute, applies accepted golden answers also to multi-turn items of
+    BFCL whose verdicts fcreview import --execute recomputed (docs/errata.md).
 
     Example: fcreview errata rescore result/
     """
-    from fcreview.importers.registry import rescore
-    from fcreview.model.golden_fix import PROPOSED
-    from fcreview.model.review import Annotation
-    from fcreview.store.golden_fix_effect import (
-        collect_changed_verdicts,
-        find_unrescored_fixes,
-        measure_run_effects,
-    )
+    from fcreview.importers.registry import needs_execution, open_executing_rescorer, rescore
+    from fcreview.store.golden_fix_effect import find_unrescored_fixes
+
+    def is_executed(key: ItemKey) -> bool:
+        return needs_execution(key.benchmark, key.category)
 
     with open_workspace(options) as session:
-        store = session.store
-        fixes = find_unrescored_fixes(store)
-        reviewer = session.create_reviewer()
-        for fix in fixes:
-            effects = measure_run_effects(store, fix.item, fix.golden_fix, rescore)
-            annotation = Annotation(
-                golden_fix=fix.golden_fix,
-                # The fix stays accepted by the same annotators.
-                golden_status=fix.own_status or PROPOSED,
-                golden_verdicts=collect_changed_verdicts(effects),
+        if execute:
+            warn_of_execution()
+            fixes = find_unrescored_fixes(session.store, is_executed)
+            with open_executing_rescorer() as rescore_by_execution:
+                n_recorded = _record_rescored_fixes(session, fixes, rescore_by_execution)
+        else:
+            fixes = find_unrescored_fixes(session.store)
+            n_recorded = _record_rescored_fixes(session, fixes, rescore)
+            n_not_executed = sum(
+                is_executed(fix.key) for fix in find_unrescored_fixes(session.store, is_executed)
             )
-            reviewer.review(fix.item, annotation)
+            if n_not_executed:
+                answers = format_count(n_not_executed, "golden answer")
+                print_message(f"{answers} of multi-turn items not executed. Use --execute")
 
     n_items = sum(fix.n_items for fix in fixes)
     n_answers = format_count(len(fixes), "golden answer")
-    print_message(f"applied {n_answers} to {format_count(n_items, 'item')}")
+    changes = "" if n_recorded == len(fixes) else f" ({n_recorded:,} with new verdicts)"
+    print_message(f"applied {n_answers} to {format_count(n_items, 'item')}{changes}")
+
+
+def _record_rescored_fixes(
+    session: WorkspaceSession, fixes: Sequence[UnrescoredFix], rescore: Rescorer
+) -> int:
+    """Recompute the verdicts with each fix. Returns the number of fixes with new verdicts."""
+    n_recorded = 0
+    for fix in fixes:
+        n_recorded += _record_rescored_fix(session, fix, rescore)
+    return n_recorded
+
+
+def _record_rescored_fix(session: WorkspaceSession, fix: UnrescoredFix, rescore: Rescorer) -> bool:
+    """Recompute the verdicts on all items of a question with its accepted golden answer, and record
+    them in the journal. Returns whether there is something new to record.
+    """
+    from fcreview.model.golden_fix import PROPOSED
+    from fcreview.model.review import Annotation
+    from fcreview.store.golden_fix_effect import collect_verdicts_to_record, measure_run_effects
+
+    effects = measure_run_effects(session.store, fix.item, fix.golden_fix, rescore)
+    verdicts = collect_verdicts_to_record(effects, fix.verdicts)
+    if fix.is_known(verdicts):
+        return False
+    annotation = Annotation(
+        golden_fix=fix.golden_fix,
+        # The fix stays accepted by the same annotators.
+        golden_status=fix.own_status or PROPOSED,
+        golden_verdicts=verdicts,
+    )
+    session.create_reviewer().review(fix.item, annotation)
+    return True
 
 
 @workspace_command("policy")

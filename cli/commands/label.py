@@ -307,6 +307,9 @@ class ReviewOptions:
             )
 
 
+EXECUTION_ADVICE = "Run fcreview errata rescore --execute after fcreview import --execute"
+
+
 def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation) -> Annotation:
     """Return a review that corrects the golden answer, with the status of the correction and the
     verdicts that it changes.
@@ -314,7 +317,7 @@ def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation)
     The correction of an adjudicator or of the only annotator is accepted. With several annotators,
     it is a proposal.
     """
-    from fcreview.importers.registry import rescore
+    from fcreview.importers.registry import needs_execution, rescore
     from fcreview.model.golden_fix import ACCEPTED, PROPOSED
     from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
 
@@ -323,6 +326,10 @@ def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation)
     if review.act == "adjudicate" or is_only_annotator:
         status = ACCEPTED
     effects = measure_run_effects(session.store, item, review.golden_fix or {}, rescore)
+    (row,) = session.store.fetch_rows([item])
+    benchmark = session.store.runs[row.run].benchmark
+    if status == ACCEPTED and needs_execution(benchmark, row.category):
+        print_message("the calls are not executed, so no verdict changes. " + EXECUTION_ADVICE)
     return replace(review, golden_status=status, golden_verdicts=collect_changed_verdicts(effects))
 
 

@@ -36,9 +36,8 @@ from fcreview.cli.output import (
     emit_lines,
     format_cell,
     print_table,
-    print_warning,
 )
-from fcreview.cli.run_options import set_options_and_errata
+from fcreview.cli.run_options import set_options_and_errata, warn_of_execution
 from fcreview.cli.workspace import (
     MAX_LISTED_RUNS,
     locate_lake_workspace,
@@ -132,7 +131,7 @@ def import_(
     """
     started = time.perf_counter()
     if execute:
-        _warn_of_execution()
+        warn_of_execution()
     options = replace(options, forget_data=forget_data, name=name, execute=execute)
     config = load_config()
     if lake is not None:
@@ -161,18 +160,6 @@ def import_(
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
-
-
-def _warn_of_execution() -> None:
-    """Say what is executed and how it is isolated. Raises ExecutionError without bfcl-eval."""
-    from fcreview.importers.bfcl.execution.executor import Executor
-
-    with Executor() as executor:
-        print_warning(
-            f"--execute: {executor.package} executes the calls of models, if they are calls of its"
-            " API classes with literal arguments, in a process without files, with limits on time"
-            f" and memory, and without network ({executor.network})"
-        )
 
 
 def _build_issue_rows(summary: ImportSummary) -> list[dict[str, Any]]:

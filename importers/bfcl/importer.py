@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fcreview.importers.importer import Importer
+from fcreview.importers.importer import Importer, RecomputeVerdict
 from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
@@ -148,6 +149,14 @@ class BfclImporter(Importer):
         from fcreview.importers.bfcl import writeback
 
         return writeback.recompute_verdict(run, item, golden_fix, record)
+
+    def open_recomputation(self) -> AbstractContextManager[RecomputeVerdict]:
+        from fcreview.importers.bfcl.execution import rescore
+
+        return rescore.open_recomputation()
+
+    def needs_execution(self, category: str) -> bool:
+        return category.startswith("multi_turn")
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]

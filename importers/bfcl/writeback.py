@@ -615,8 +615,8 @@ def _list_accepted_values(call: Call) -> JsonObject:
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
     """Recompute the verdict with another golden answer.
 
-    None if the category has no recomputed verdicts. Multi-turn calls are only executed by an import
-    with permission.
+    None if the category has no recomputed verdicts. Multi-turn calls are only executed with
+    permission, see `execution.rescore`.
     """
     if not isinstance(record, dict) or item.category.startswith("multi_turn"):
         return None
@@ -626,12 +626,12 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     )
     version = filenames.get_rules_version(run.generation)
     settings = EvaluationSettings(
-        version, category=category, decoder=_find_run_decoder(run, version), config=config
+        version, category=category, decoder=find_run_decoder(run, version), config=config
     )
     return evaluate_result(record.get("result"), dataset_item, settings).valid
 
 
-def _find_run_decoder(run: Run, version: str) -> Decoder:
+def find_run_decoder(run: Run, version: str) -> Decoder:
     """Return the decoder that the import chose for the run."""
     fact = run.facts.get(DECODER_FACT)
     decoder = find_decoder(fact.value, version) if fact is not None else None
@@ -661,7 +661,7 @@ def pair_with_golden_fix(
     )
     version = filenames.get_rules_version(run.generation)
     settings = EvaluationSettings(
-        version, category=category, decoder=_find_run_decoder(run, version), config=config
+        version, category=category, decoder=find_run_decoder(run, version), config=config
     )
     rules = settings.find_rules(dataset_item)
     return pair_calls(dataset_item, item.predicted, rules, with_schema_violations=True)

@@ -34,6 +34,8 @@ RANK_CELLS = 6
 RATE_CELLS = 17
 VERDICT_CELLS = 11
 GAP = "  "
+EXECUTION_ADVICE = "verdicts change with fcreview errata rescore --execute"
+"""What to do for multi-turn answers. The app executes no calls of models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class GoldenFixEffects:
     """Whether accepted golden fixes change verdicts of this benchmark."""
     n_left: int = 0
     """Number of runs whose verdicts have not been recomputed yet."""
+    needs_execution: bool = False
+    """Whether verdicts need the execution of calls, which the app does not do."""
 
     @property
     def n_passing_before(self) -> int:
@@ -88,6 +92,8 @@ class GoldenFixEffects:
     @property
     def summary(self) -> str:
         """Summary such as `8 of 12 runs would pass (3 now)`."""
+        if self.needs_execution:
+            return EXECUTION_ADVICE
         n_runs = format_count(len(self.effects), "run")
         text = f"{self.n_passing_after} of {n_runs} would pass ({self.n_passing_before} now)"
         if self.rescores:
@@ -106,6 +112,8 @@ class GoldenFixEffects:
         return " · ".join(parts)
 
     def _describe_this_verdict(self) -> str:
+        if self.this_verdict is None and self.needs_execution:
+            return EXECUTION_ADVICE
         if self.this_verdict is None:
             return "this prediction's verdict cannot be recomputed"
         return "this prediction would pass" if self.this_verdict else "this prediction would fail"
@@ -155,13 +163,16 @@ async def measure_effects(
     """
     item = strip_duplicate_mark(detail.row.item)
     rescores = golden.rescores(detail.run)
+    needs_execution = golden.needs_execution(detail.run.benchmark, detail.item.category)
     answers = await session.read(lambda store: fetch_run_answers(store, item))
     effects: list[RunEffect] = []
     for answer in answers:
         measure = partial(_measure_effect, answer, golden, golden_fix)
         effects.append(await session.read(measure))
         n_left = len(answers) - len(effects)
-        yield GoldenFixEffects(tuple(effects), rescores=rescores, n_left=n_left)
+        yield GoldenFixEffects(
+            tuple(effects), rescores=rescores, n_left=n_left, needs_execution=needs_execution
+        )
 
 
 def _measure_effect(

@@ -68,6 +68,14 @@ class MultiTurnQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnItem:
+    """An item of the dataset of the official package."""
+
+    question: dict[str, Any]
+    ground_truth: Any
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutedTurn:
     golden: list[str]
     """Output of each golden call."""
@@ -177,6 +185,18 @@ class Executor:
             and own_answer.get("ground_truth") == golden
         )
         return "" if is_same else f"the item differs from the dataset of {self.package}"
+
+    def find_own_item(self, item_id: str) -> OwnItem | None:
+        """Return an item of the package's own dataset, or None."""
+        category, _, _ = item_id.rpartition("_")
+        name = f"BFCL_v4_{category}.json"
+        if _ITEM_ID.fullmatch(item_id) is None:
+            return None
+        question = self._find_record(self._data_folder / name, item_id)
+        answer = self._find_record(self._data_folder / "possible_answer" / name, item_id)
+        if not question or "ground_truth" not in answer:
+            return None
+        return OwnItem(question, answer["ground_truth"])
 
     def _find_record(self, path: Path, record_id: str) -> dict[str, Any]:
         """Return a record of the package's own dataset, or an empty object."""

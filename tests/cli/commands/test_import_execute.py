@@ -212,6 +212,51 @@ def test_errata_change_multi_turn_verdicts(executable: Place, tmp_path: Path) ->
     assert shown["item"]["extra"]["without_errata"]["valid"] is True
 
 
+def test_accepted_corrections_change_executed_verdicts(executable: Place) -> None:
+    """The corrected golden answer has another first call, which no model made."""
+    assert executable.do_import("--execute").code == 0
+    item = next(item for item, passes in executable.verdicts().items() if passes)
+    answers = executable.data / "possible_answer" / f"BFCL_v4_{CATEGORY}.json"
+    golden = next(
+        record["ground_truth"]
+        for record in map(json.loads, answers.read_text("utf-8").splitlines())
+        if record["id"] == item
+    )
+    fix = json.dumps({"ground_truth": [["touch(file_name='new.txt')"], *golden[1:]]})
+    done = executable.cli("label", executable.runs, item, "--golden-fix", fix, "--accept")
+    assert done.code == 0, done.err
+    assert "Run fcreview errata rescore --execute" in done.err
+
+    def read_effective() -> bool | None:
+        rows = executable.cli("items", executable.runs, "--where", f"id:{item}", "--json").objects
+        effective: bool | None = rows[0]["effective"]
+        return effective
+
+    assert read_effective() is True
+    done = executable.cli("errata", "rescore", executable.runs)
+    assert "1 golden answer of multi-turn items not executed. Use --execute" in done.err
+
+    python = {PYTHON_VARIABLE: os.environ.get(PYTHON_VARIABLE, "")}
+    done = executable.cli("errata", "rescore", executable.runs, "--execute", **python)
+    assert done.code == 0, done.err
+    assert "bfcl-eval 2026.3.23 executes the calls of models" in done.err
+    assert "applied 1 golden answer to 1 item\n" in done.err
+    assert read_effective() is False
+
+    # The verdict is recorded once, and stays without another execution.
+    done = executable.cli("errata", "rescore", executable.runs, "--execute", **python)
+    assert "applied 1 golden answer to 1 item (0 with new verdicts)" in done.err
+    assert executable.cli("errata", "rescore", executable.runs).code == 0
+    assert read_effective() is False
+
+
+def test_corrections_are_not_executed_without_the_package(place: Place) -> None:
+    assert place.do_import().code == 0
+    done = place.cli("errata", "rescore", place.runs, "--execute", **{PYTHON_VARIABLE: "/dev/null"})
+    assert done.code == 1
+    assert "/dev/null" in done.err
+
+
 def test_other_dataset_has_no_verdict(executable: Place) -> None:
     questions = executable.data / f"BFCL_v4_{CATEGORY}.json"
     questions.write_text(

@@ -61,6 +61,7 @@ async def test_siblings_are_named_and_corrected_only_if_the_annotator_chooses_th
 ) -> None:
     async with open_effect(sibling_workspace) as (app, pilot):
         text = effect_text(app)
+        assert "verdicts change with fcreview errata rescore --execute" in text
         assert "2 siblings still without the corrected calls · s corrects 1 of them" in text
         assert "multi_turn_miss_func_0" in text
         assert "multi_turn_long_context_0 (V4)  stays: its golden answer lacks" in text

@@ -48,8 +48,6 @@ MAX_NAME_LENGTH = 100
 SHARE_UNITS = ("share", "percent")
 SCORE_UNITS = (*SHARE_UNITS, "score")
 """Units of metrics that say how good the answers are. The others are counts, times and costs."""
-HARNESSES = {"inspect": "inspect_ai"}
-"""Program that ran the benchmark, where it has another name than the benchmark."""
 RESERVED_NAMES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]|data)(\..*)?", re.IGNORECASE)
 """Names of folders that the datastore or Windows reserves."""
 JsonObject = dict[str, Any]
@@ -289,7 +287,7 @@ def _make_record(
             "additional_details": {"fcreview": version("fcreview"), "run_name": row.run_name},
         },
         "eval_library": {
-            "name": HARNESSES.get(info.benchmark, info.benchmark),
+            "name": info.benchmark,
             "version": UNKNOWN,
             "additional_details": _describe_reading(row),
         },

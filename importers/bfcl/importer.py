@@ -151,9 +151,9 @@ class BfclImporter(Importer):
         return writeback.recompute_verdict(run, item, golden_fix, record)
 
     def open_recomputation(self) -> AbstractContextManager[RecomputeVerdict]:
-        from fcreview.importers.bfcl.execution import rescore
+        from fcreview.importers.bfcl import executed_rescore
 
-        return rescore.open_recomputation()
+        return executed_rescore.open_recomputation()
 
     def needs_execution(self, category: str) -> bool:
         return category.startswith("multi_turn")

@@ -616,7 +616,7 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     """Recompute the verdict with another golden answer.
 
     None if the category has no recomputed verdicts. Multi-turn calls are only executed with
-    permission, see `execution.rescore`.
+    permission, see `executed_rescore`.
     """
     if not isinstance(record, dict) or item.category.startswith("multi_turn"):
         return None

@@ -39,6 +39,7 @@ from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
 MAX_NAMED_MODELS = 12
 RESOLUTION_TEXTS = {"adjudication": "adjudicated", "majority": "most annotators agree"}
+UNANIMOUS_TEXT = "all annotators agree"
 
 
 def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> str:
@@ -86,7 +87,7 @@ def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
         reasons = format_code_block("\n\n".join(entry.reasons))
         yield from format_titled_block("Reason", reasons)
 
-    decision = RESOLUTION_TEXTS.get(entry.decided_by, "all annotators agree")
+    decision = RESOLUTION_TEXTS.get(entry.decided_by, UNANIMOUS_TEXT)
     names = ", ".join(format_code_span(name) for name in entry.settled_by)
     yield f"**Resolved**: {decision}: {names}"
     yield ""

@@ -13,6 +13,7 @@ from typing import Any
 from fcreview.exporters.base import ExportSource
 from fcreview.exporters.golden_patch import (
     RESOLUTION_TEXTS,
+    UNANIMOUS_TEXT,
     ResolvedFix,
     get_official_or_recomputed_verdict,
     list_fix_authors,
@@ -101,7 +102,7 @@ class EvidenceReader:
             n_rescored=sum(effect.rescored.verdict is not None for effect in effects),
             judges=self._count_judge_verdicts(rows),
             annotations=[_make_annotation(opinion) for opinion in opinions],
-            resolution=RESOLUTION_TEXTS.get(fix.label["decided_by"], "all annotators agree"),
+            resolution=RESOLUTION_TEXTS.get(fix.label["decided_by"], UNANIMOUS_TEXT),
             authors=sorted(authors),
             suspect_reasons=_list_reasons(suspect),
             alternative=_describe_alternative(suspect),

@@ -306,7 +306,7 @@ class _PatchWriter:
         (folder / "golden.patch").write_bytes(b"".join(diffs))
 
         names = [datapoint.name for datapoint in self.result.datapoints]
-        self.result.title = self._repository.make_title(names)
+        self.result.title = self._repository.make_title(self.result.files, names)
         self.result.branch = self._repository.make_branch(self.result.files, names)
         _write_text(folder / "title.txt", self.result.title)
         _write_text(folder / "branch.txt", self.result.branch)

@@ -94,7 +94,7 @@ class UpstreamRepository(ABC):
         return {}
 
     @abstractmethod
-    def make_title(self, names: Sequence[str]) -> str:
+    def make_title(self, files: Sequence[str], names: Sequence[str]) -> str:
         """Return the title of a pull request for some records."""
 
     @abstractmethod
@@ -201,7 +201,7 @@ class BfclRepository(JsonLinesRepository):
         names = ("question", "initial_config", "involved_classes", "missed_function")
         return {name: question[name] for name in names if name in question}
 
-    def make_title(self, names: Sequence[str]) -> str:
+    def make_title(self, files: Sequence[str], names: Sequence[str]) -> str:
         return f"[BFCL] Fix ground truth for {describe_names(names, 'datapoint')}"
 
     def make_branch(self, files: Sequence[str], names: Sequence[str]) -> str:
@@ -223,7 +223,7 @@ class AcebenchRepository(JsonLinesRepository):
         names = ("question", "time", "profile", "initial_config", "involved_classes")
         return {name: question[name] for name in names if name in question}
 
-    def make_title(self, names: Sequence[str]) -> str:
+    def make_title(self, files: Sequence[str], names: Sequence[str]) -> str:
         return f"Fix ground truth of {describe_names(names, 'item')}"
 
     def make_branch(self, files: Sequence[str], names: Sequence[str]) -> str:
@@ -356,24 +356,29 @@ class Tau2Repository(UpstreamRepository):
         usual_members = {name: element.get(name) for name in template}
         return usual_members | own_members
 
-    def make_title(self, names: Sequence[str]) -> str:
+    def make_title(self, files: Sequence[str], names: Sequence[str]) -> str:
         is_single = len(names) == 1
         tasks = f"task {sanitize_line(names[0])}" if is_single else f"{len(names)} tasks"
+        domains = _list_domains(files)
+        if len(domains) == 1:
+            tasks = f"{domains[0]} {tasks}"
         return f"fix: correct the evaluation criteria of {tasks}"
 
     def make_branch(self, files: Sequence[str], names: Sequence[str]) -> str:
         """Return a name such as `domain/airline/fix-task-7`."""
-        domains = {self._get_domain(path) for path in files}
-        domain = "several"
-        if len(domains) == 1:
-            (domain,) = domains
+        domains = _list_domains(files)
+        domain = domains[0] if len(domains) == 1 else "several"
         suffix = f"task-{names[0]}" if len(names) == 1 else f"{len(names)}-tasks"
         return f"domain/{domain}/fix-{make_branch_part(suffix)}"
 
-    def _get_domain(self, path: str) -> str:
-        """Return the domain of a file such as `data/tau2/domains/airline/tasks.json`."""
+
+def _list_domains(files: Sequence[str]) -> list[str]:
+    """Return the domains of task files such as `data/tau2/domains/airline/tasks.json`."""
+    domains = set()
+    for path in files:
         _, _, _, domain, *_ = path.split("/")
-        return domain
+        domains.add(domain)
+    return sorted(domains)
 
 
 def _find_by_action_id(elements: Sequence[Json], action: Json) -> Json | None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fcreview.exporters.golden_patch import ResolvedFix
+from fcreview.exporters.golden_patch import UNANIMOUS_TEXT, ResolvedFix
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
 from fcreview.exporters.upstream.evidence import Annotation, UpstreamEvidence
 from fcreview.exporters.upstream.repositories import BfclRepository, Tau2Repository, sanitize_line
 from fcreview.golden_audit.siblings import count_calls
+from fcreview.model.item import SIMULATED_USER_INSTRUCTION
 from fcreview.model.wording import format_count
 from fcreview.run_plan import GoldenExecution
 
@@ -43,7 +44,13 @@ class Datapoint:
 
     @property
     def question(self) -> str:
+        """What the user wants. What a simulated user writes is not part of the task, so its
+        instruction counts.
+        """
         item = self.fix.detail.item
+        for message in item.messages:
+            if message.name == SIMULATED_USER_INSTRUCTION:
+                return message.content
         user_messages = [each.content for each in item.messages if each.role == "user"]
         return "\n\n".join(user_messages) or item.question
 
@@ -257,7 +264,10 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
             f"Judge {format_code_span(judge.judge)}: {judge.n_passing} of"
             f" {format_count(judge.n_answers, 'answer')} pass"
         )
-    yield f"Decision: {evidence.resolution}: {_list_names(evidence.authors)}"
+    if len(evidence.authors) == 1 and evidence.resolution == UNANIMOUS_TEXT:
+        yield f"Decision: by one annotator, {_list_names(evidence.authors)}"
+    else:
+        yield f"Decision: {evidence.resolution}: {_list_names(evidence.authors)}"
     for annotation in evidence.annotations:
         yield _describe_annotation(annotation)
     for reason in evidence.suspect_reasons:
@@ -270,7 +280,8 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
 def _list_run_facts(evidence: UpstreamEvidence) -> Iterator[str]:
     """Say how many runs pass now, and which ones would pass or fail with the corrected answer."""
     n_answers = format_count(evidence.n_runs, "answer")
-    yield f"{evidence.n_passing_before} of {n_answers} pass with the current golden answer"
+    verb = "passes" if evidence.n_runs == 1 else "pass"
+    yield f"{evidence.n_passing_before} of {n_answers} {verb} with the current golden answer"
     if not evidence.n_rescored:
         return
     n_more = len(evidence.newly_passing)
@@ -295,6 +306,8 @@ def _describe_annotation(annotation: Annotation) -> str:
         parts.append(f"verdict {format_code_span(annotation.verdict)}")
     if annotation.fault:
         parts.append(f"fault {format_code_span(annotation.fault)}")
+    if len(parts) == 1:
+        parts.append("no verdict on the answer of the model")
     return ", ".join(parts)
 
 

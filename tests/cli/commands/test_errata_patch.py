@@ -144,8 +144,8 @@ def test_bfcl_texts_have_what_the_maintainers_ask_for(bfcl: Place) -> None:
         text,
     )
     evidence = text.partition("## Evidence")[2]
-    assert "- 0 of 1 answer pass with the current golden answer\n- 1 more run would" in evidence
-    assert "- Decision: all annotators agree: `tester`" in evidence
+    assert "- 0 of 1 answer passes with the current golden answer\n- 1 more run would" in evidence
+    assert "- Decision: by one annotator, `tester`" in evidence
     assert "would pass with the corrected golden answer: `maple-8b`" in evidence
     assert "````\n# <b>so asked</b>\n```\n````" in text  # The note is inside a longer fence.
 
@@ -326,7 +326,12 @@ def test_tau2_patch_corrects_the_task_in_all_files_that_repeat_it(tau2: Place) -
         assert after.decode() == json.dumps(tasks, indent=4) + "\n"
 
     assert tau2.read("branch.txt") == f"domain/library/fix-task-{task['id']}\n"
-    assert tau2.read("title.txt").startswith("fix: ")
+    title = f"fix: correct the evaluation criteria of library task {task['id']}\n"
+    assert tau2.read("title.txt") == title
+    instruction = task["user_scenario"]["instructions"]
+    reason = instruction if isinstance(instruction, str) else instruction["reason_for_call"]
+    assert reason in tau2.read("pull_request.md")
+    assert "###STOP###" not in tau2.read("pull_request.md")
     for name in ("issue.md", "pull_request.md"):
         text = tau2.read(name)
         assert re.search(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.golden_audit.siblings import SiblingQuestion
 from fcreview.model.golden_fix import ACCEPTED
+from fcreview.model.item import SIMULATED_USER_INSTRUCTION
 from fcreview.model.review import QuestionKey
 from fcreview.store.queries.golden_audit import fetch_questions_of_view
 from fcreview.store.queries.item_detail import parse_call, read_items
@@ -29,11 +30,20 @@ SELECT min(i.item) {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {{runs}}
 GROUP BY r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash ORDER BY 1
 """
 """SQL for an item of each question and golden answer in the dataset."""
+
+
+def _join_messages_sql(condition: str) -> str:
+    """Return SQL for the text of the messages `m` to which a condition applies."""
+    messages = f"list_filter({ALL_MESSAGES}, lambda m: {condition})"
+    return f"array_to_string(list_transform({messages}, lambda m: m.content), chr(10))"
+
+
+_INSTRUCTION = _join_messages_sql(f"m.name = '{SIMULATED_USER_INSTRUCTION}'")
+_USER_MESSAGES = _join_messages_sql("m.role = 'user'")
 _QUESTIONS = f"""
 SELECT i.item, i.category, i.id, i."group",
-       array_to_string(
-           list_transform(list_filter({ALL_MESSAGES}, lambda m: m.role = 'user'), lambda m: m.content), chr(10)
-       ),
+       -- What a simulated user writes differs from trial to trial, but not its instruction.
+       coalesce(nullif({_INSTRUCTION}, ''), {_USER_MESSAGES}),
        list_filter({ALL_CALLS}, lambda c: c.side = 'golden'),
        coalesce(json_extract(i.extra, '$.erratum') IS NOT NULL, false),
        i.functions
@@ -73,7 +83,7 @@ def fetch_sibling_questions(
         runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
         rows = store.connection.execute(_EXAMPLES.format(runs=runs)).fetchall()
         examples = [item for (item,) in rows]
-        questions = list(_iter_questions(store.connection, examples))
+        questions = list(_iter_questions(store.connection, examples, store.run_names))
         corrected_keys = _fetch_questions_with_fixes(store.connection)
     return list(_apply_golden_fixes(store, questions, corrected_keys, parse_golden_fix))
 
@@ -86,7 +96,9 @@ def fetch_selected_questions(store: Store, view: View) -> frozenset[QuestionKey]
         return fetch_questions_of_view(store.connection, view)
 
 
-def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator[SiblingQuestion]:
+def _iter_questions(
+    connection: Connection, examples: Sequence[int], run_names: Mapping[int, str]
+) -> Iterator[SiblingQuestion]:
     """Yield the question of each example item, with its golden calls and the function docs.
 
     Items without a golden answer are left out.
@@ -112,6 +124,7 @@ def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator
                 group=row.group,
                 is_corrected=row.has_erratum,
                 function_docs=docs_hash_by_name,
+                run_name=run_names[get_run_number(row.item)],
             )
 
 

@@ -149,12 +149,13 @@ def _format_contradiction_lines(contradiction: Contradiction) -> Iterator[str]:
     only one side has.
     """
     reference = contradiction.reference
-    names = describe_answer_holders(reference)
+    names = describe_answer_holders(contradiction, reference)
     yield f"{names} (corrected)" if reference.is_corrected else names
     question = shorten_question(describe_question(contradiction), MAX_QUESTION_CHARS)
     yield from _wrap_indented("question:", question, indent=4)
     for answer in contradiction.answers[1:]:
-        yield from _wrap_indented("differs:", describe_answer_holders(answer), indent=4)
+        holders = describe_answer_holders(contradiction, answer)
+        yield from _wrap_indented("differs:", holders, indent=4)
         for call in answer.list_calls_missing_in(reference):
             yield from _wrap_indented("- only here:", call, indent=6)
         for call in reference.list_calls_missing_in(answer):

@@ -521,7 +521,7 @@ SUSPECT = {
 SIBLING_ANSWER = {
     "corrected": Field("boolean", "Whether annotators corrected the answer."),
     "same_function_docs": Field("boolean", "Whether the functions equal the reference's."),
-    "items": Field("array", "Questions with this answer.", fields=QUESTION_KEY),
+    "items": Field("array", "Questions with this answer.", fields=QUESTION_KEY | RUN_NAME),
     "only_here": Field("array", "Calls that the reference lacks."),
     "missing_here": Field("array", "Calls that only the reference has."),
 }

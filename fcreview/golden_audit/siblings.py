@@ -3,7 +3,9 @@ benchmark, and contradictions between their golden answers.
 
 An example are the items of BFCL's multi-turn categories `base` and `miss_func`. Siblings are
 recognised by their content: the user's messages are equal, or long and nearly equal. A benchmark
-that corrects the golden answer of one sibling often forgets the others.
+that corrects the golden answer of one sibling often forgets the others. A question that runs have
+with the golden answers of several datasets, such as two releases of tau2-bench, is a sibling of
+itself.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from fcreview.golden_audit.question import normalize_text
 from fcreview.model.item import AcceptedValues, Call
@@ -49,7 +52,7 @@ class SiblingQuestion:
     item: int
     """Number of an item with this question."""
     user_text: str
-    """Messages of the user, not sanitized."""
+    """Messages of the user, or the instruction to the simulated user; not sanitized."""
     golden: Sequence[Call]
     """Golden calls that count now, so with errata and accepted corrections."""
     group: str | None = None
@@ -58,6 +61,8 @@ class SiblingQuestion:
     """Whether an erratum or an accepted correction replaced the dataset's golden answer."""
     function_docs: Mapping[str, str] = field(default_factory=dict)
     """Name of each function -> hash of its docs."""
+    run_name: str = ""
+    """Name of a run that has the question with this golden answer."""
 
     @property
     def part(self) -> _DatasetPart:
@@ -137,8 +142,27 @@ class Contradiction:
         return not any(map(self.reference.has_same_function_docs, self.answers[1:]))
 
     @property
+    def questions(self) -> list[SiblingQuestion]:
+        return [question for answer in self.answers for question in answer.questions]
+
+    @property
     def keys(self) -> set[QuestionKey]:
-        return {question.key for answer in self.answers for question in answer.questions}
+        return {question.key for question in self.questions}
+
+    @property
+    def has_several_datasets(self) -> bool:
+        """Whether a question occurs with the golden answers of several datasets."""
+        return len(self.keys) < len(self.questions)
+
+    @property
+    def identity(self) -> frozenset[tuple[str, frozenset[tuple[str, int]]]]:
+        """What is equal for the trials of a task: the conversations with their golden calls."""
+        parts = set()
+        for question in self.questions:
+            conversation = question.group or question.key.id
+            name = "\0".join([*question.part, conversation])
+            parts.add((name, frozenset(question.call_counts.items())))
+        return frozenset(parts)
 
     @property
     def contradicting_questions(self) -> list[SiblingQuestion]:
@@ -150,12 +174,14 @@ def find_contradictions(questions: Sequence[SiblingQuestion]) -> list[Contradict
     """Return the questions whose siblings have different golden answers: those with a corrected
     answer first, those with different function docs last.
     """
-    contradictions = []
+    contradictions: dict[Any, Contradiction] = {}
     for siblings in group_siblings(questions):
         answers = _group_by_answer(siblings)
         if len(answers) > 1:
-            contradictions.append(Contradiction(answers))
-    return sorted(contradictions, key=_rank_contradiction)
+            contradiction = Contradiction(answers)
+            # The trials of a task contradict in the same way, so the first one stands for all.
+            contradictions.setdefault(contradiction.identity, contradiction)
+    return sorted(contradictions.values(), key=_rank_contradiction)
 
 
 def _rank_contradiction(contradiction: Contradiction) -> tuple[bool, bool]:
@@ -166,7 +192,8 @@ def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQue
     """Return the groups of two or more siblings, in the order of their first questions.
 
     Two questions are siblings if each is the most similar one to the other in its category. Several
-    questions with the same text are equally similar.
+    questions with the same text are equally similar. A question of several datasets needs only a
+    similar text.
     """
     pairs = _list_similar_pairs(questions)
     best_similarities = _find_best_similarities(pairs)
@@ -174,7 +201,8 @@ def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQue
     for pair in pairs:
         is_best_for_first = pair.similarity == best_similarities[pair.first.item, pair.second.part]
         is_best_for_second = pair.similarity == best_similarities[pair.second.item, pair.first.part]
-        if is_best_for_first and is_best_for_second:
+        has_same_key = pair.first.key == pair.second.key
+        if has_same_key or (is_best_for_first and is_best_for_second):
             groups.join(pair.first, pair.second)
     return [group for group in groups.list_groups() if len(group) > 1 and not _is_ambiguous(group)]
 
@@ -185,13 +213,13 @@ def _is_ambiguous(group: Sequence[SiblingQuestion]) -> bool:
     Such questions are different ones, although the user's messages are equal. HammerBench, for
     example, asks for each step of a conversation.
     """
-    conversations = set()
+    keys: dict[tuple[_DatasetPart, str | None], QuestionKey] = {}
     for question in group:
         # Conversations of different versions and categories may have the same id.
         conversation = (question.part, question.group)
-        if question.group and conversation in conversations:
+        key = keys.setdefault(conversation, question.key)
+        if question.group and key != question.key:
             return True
-        conversations.add(conversation)
     return False
 
 
@@ -236,6 +264,9 @@ def _can_be_siblings(first: SiblingQuestion, second: SiblingQuestion) -> bool:
     """Whether two questions may be versions of the same question in different parts of a
     benchmark's dataset.
     """
+    # Only runs with different datasets have a question several times.
+    if first.key == second.key:
+        return True
     has_same_benchmark = first.key.benchmark == second.key.benchmark
     has_same_language = first.key.language == second.key.language
     if not (has_same_benchmark and has_same_language):

@@ -27,11 +27,18 @@ def describe_contradiction_counts(contradictions: Sequence[Contradiction]) -> st
     return f"{text} · {n_corrected} corrected" if n_corrected else text
 
 
-def describe_answer_holders(answer: SiblingAnswer) -> str:
+def describe_answer_holders(contradiction: Contradiction, answer: SiblingAnswer) -> str:
     """Return the items with a golden answer: `multi_turn_base_3, multi_turn_miss_func_3`,
-    sanitized. Items of a benchmark with versions are followed by theirs.
+    sanitized. Items of a benchmark with versions are followed by theirs. If runs have the golden
+    answers of several datasets, the items are followed by a run, too.
     """
-    return ", ".join(map(describe_sibling, answer.questions))
+    names = []
+    for question in answer.questions:
+        name = describe_sibling(question)
+        if contradiction.has_several_datasets:
+            name += f" in {sanitize(question.run_name)}"
+        names.append(name)
+    return ", ".join(names)
 
 
 def describe_sibling(question: SiblingQuestion) -> str:
@@ -59,7 +66,10 @@ def build_contradiction_json(contradiction: Contradiction) -> dict[str, Any]:
             {
                 "corrected": answer.is_corrected,
                 "same_function_docs": answer.has_same_function_docs(reference),
-                "items": [question.key._asdict() for question in answer.questions],
+                "items": [
+                    question.key._asdict() | {"run_name": question.run_name}
+                    for question in answer.questions
+                ],
                 "only_here": answer.list_calls_missing_in(reference),
                 "missing_here": reference.list_calls_missing_in(answer),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -105,6 +106,36 @@ def test_order_of_accepted_values_is_no_contradiction() -> None:
             SiblingQuestion(question.key, question.item, question.user_text, golden=[call])
         )
     assert find_contradictions(questions) == []
+
+
+def make_versions(first: SiblingQuestion, text: str, *names: str) -> list[SiblingQuestion]:
+    """Return a question and the same question in another dataset, with another golden answer."""
+    golden = [Call("golden", name, arguments={}) for name in names]
+    return [first, replace(first, item=next(numbers), user_text=text, golden=golden)]
+
+
+def test_question_with_the_answers_of_two_datasets_contradicts_itself() -> None:
+    changed_text = TASK.replace("from the folder archive ", "")
+    questions = make_versions(make_question("airline", TASK, "copy", group="task 1"), TASK, "move")
+    questions += make_versions(make_question("airline", TASK, "copy"), changed_text, "copy")
+    (found,) = find_contradictions(questions)
+    assert [answer.questions[0].golden[0].name for answer in found.answers] == ["copy", "move"]
+    assert found.has_several_datasets
+
+
+def test_reused_id_of_another_question_is_no_sibling() -> None:
+    question = make_question("airline", TASK, "copy")
+    assert not group_siblings(make_versions(question, "Book a table for two " * 8, "book"))
+
+
+def test_trials_of_a_task_are_one_contradiction() -> None:
+    questions = []
+    for _ in range(3):
+        trial = make_question("airline", TASK, "copy", group="task 1")
+        questions += make_versions(trial, TASK, "move")
+    other = make_question("airline", f"{TASK} and delete the others", "copy", group="task 2")
+    questions += make_versions(other, other.user_text, "move")
+    assert len(find_contradictions(questions)) == 2
 
 
 def test_contradiction_names_the_calls_of_each_side() -> None:

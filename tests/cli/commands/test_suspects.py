@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fcreview.importers.tau.read import read_scenario
 from fcreview.store.rows import SUSPECTS_QUEUE, SuspectQuestions, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
@@ -279,3 +281,35 @@ def test_filter_limits_siblings_to_those_of_selected_items(cli: Cli, sibling_run
 def test_without_contradictions_a_sentence_says_so(cli: Cli, suspect_runs: Path) -> None:
     done = cli("suspects", suspect_runs, "--siblings")
     assert (done.code, done.out) == (0, "All siblings have the same golden answers.\n")
+
+
+def test_tasks_of_two_releases_are_compared_by_their_instructions(
+    cli: Cli, samples: Path, tmp_path: Path
+) -> None:
+    """The results of tau2-bench contain the tasks of their release."""
+    source = samples / "tau" / "library_maple-8b.json"
+    results = json.loads(source.read_text("utf-8"))
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    shutil.copy(source, runs / "old.json")
+    task = results["tasks"][0]
+    task["evaluation_criteria"]["actions"].pop()
+    for simulation in results["simulations"]:
+        for message in simulation["messages"]:
+            if message["role"] == "user":
+                message["content"] = f"Well. {message['content']}"
+    (runs / "new.json").write_text(json.dumps(results))
+
+    (found,) = cli("suspects", runs, "--siblings", "--json").objects
+    assert found["question"] == read_scenario(task).instruction
+    first, second = found["answers"]
+    assert {item["id"] for answer in found["answers"] for item in answer["items"]} == {
+        f"{task['id']}_trial_0"
+    }
+    names = {answer["items"][0]["run_name"] for answer in (first, second)}
+    assert len(names) == 2
+    assert len(first["only_here"] + first["missing_here"]) == 0
+    assert len(second["only_here"] + second["missing_here"]) == 1
+    text = cli("suspects", runs, "--siblings").out
+    for name in names:
+        assert f"{task['id']}_trial_0 (v2) in {name}" in text

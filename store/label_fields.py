@@ -24,7 +24,14 @@ import orjson
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import SCORING_ORDER, Policy
 from fcreview.model.item import Side
-from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, Opinion
+from fcreview.model.review import (
+    CORRECT,
+    ITEM_CORRECT,
+    OPTIONAL_FIELDS,
+    FieldKind,
+    ItemKey,
+    Opinion,
+)
 from fcreview.store.database import (
     connect_in_memory,
     disable_external_access,
@@ -75,7 +82,7 @@ class LabelField:
     sql: str | None = None
     """In `LABEL_FIELDS`, the expression can use the label `o`, its run `r` and the row `n` of
     `run_names`, and in `CONTENT_FIELDS`, the tables of `FROM_WHOLE_ITEMS`. For `functions`, it
-    returns hashes of function docs. None for `opinions`, computed in Python.
+    returns hashes of function docs. None for `opinions` and `judgements`, computed in Python.
     """
 
 
@@ -104,6 +111,21 @@ AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
 """Keys and types of the objects in the label field `automatic`.
 
 An object represents an automatic `Verdict`.
+"""
+JUDGEMENT_FIELDS: dict[str, DuckDBType] = {
+    "judge": TEXT,
+    "target": TEXT,
+    "criterion": TEXT,
+    VERDICT_KEY: FLAG,
+    "rationale": TEXT,
+    "model": TEXT,
+    "prompt_hash": TEXT,
+    "split": TEXT,
+    "time": TEXT,
+}
+"""Keys and types of the objects in the label field `judgements`.
+
+An object represents an `ItemJudgement`, a verdict of `fcreview judge`.
 """
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT,
@@ -172,6 +194,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "golden_status": LabelField(TEXT, "o.golden_status"),
     "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
     "opinions": LabelField([OPINION_FIELDS]),
+    "judgements": LabelField([JUDGEMENT_FIELDS]),
 }
 """Fields of a label in export order."""
 
@@ -391,11 +414,18 @@ def read_label_lines(
         if "\\u" in fetched_text:
             text = _to_json_text(orjson.loads(fetched_text))
 
-        # `opinions` is the only field without SQL, so it is appended as text.
+        # `opinions` and `judgements` are the only fields without SQL, so they are appended as text.
         opinions = "[]"
-        if item in reader.reviewed_items:
-            opinions = _to_json_text(reader.get_opinions(item, orjson.loads(text)))
-        members = [text.removeprefix("{").removesuffix("}"), f'"opinions":{opinions}']
+        judgements = "[]"
+        if item in reader.reviewed_items or item in reader.judgements:
+            label = orjson.loads(text)
+            opinions = _to_json_text(reader.get_opinions(item, label))
+            judgements = _to_json_text(reader.get_judgements(item, label))
+        members = [
+            text.removeprefix("{").removesuffix("}"),
+            f'"opinions":{opinions}',
+            f'"judgements":{judgements}',
+        ]
         if content_by_item:
             members.append(content_by_item[item])
         lines.append("{" + ",".join(members) + "}")
@@ -422,6 +452,8 @@ class _ChunkReader:
         self._values = [] if chunk.items is None else [chunk.items]
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
+        self.judgements = self._fetch_judgements()
+        """Verdicts of `fcreview judge` that the annotator may see, by item number."""
         self._opinions_item: int | None = None
         self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         """Opinions on the item `_opinions_item`, by (target, criterion)."""
@@ -436,6 +468,24 @@ class _ChunkReader:
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}),"
             " target, criterion"
         )
+
+    def _fetch_judgements(self) -> dict[int, list[dict[str, Any]]]:
+        judgements: dict[int, list[dict[str, Any]]] = {}
+        for item, *values in self._fetch(
+            "SELECT item, judge, target, criterion, verdict, rationale, model, prompt_hash, split,"
+            f' "time" FROM visible_judgements WHERE {self._where} ORDER BY item, judge'
+        ):
+            fields_of_judgement = dict(zip(JUDGEMENT_FIELDS, values, strict=True))
+            judgements.setdefault(item, []).append(fields_of_judgement)
+        return judgements
+
+    def get_judgements(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the verdicts of judges on an item, if this is the label of the whole item. The
+        parts and criteria that they judge need not have labels.
+        """
+        if (label["target"], label["criterion"]) != ITEM_CORRECT:
+            return []
+        return self.judgements.get(item, [])
 
     def get_opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the opinions on the label's target and criterion, with the keys `OPINION_FIELDS`.

@@ -38,7 +38,7 @@ FORMAT_HELP = "\n".join(
 )
 
 
-@workspace_command("annotator", "policy")
+@workspace_command("annotator", "policy", "show_judge")
 def export(
     options: WorkspaceOptions,
     format: Annotated[str, option("--format NAME", FORMAT_HELP)] = "jsonl",  # noqa: A002

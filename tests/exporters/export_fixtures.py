@@ -38,8 +38,13 @@ def read_labels(name: str, path: Path) -> list[dict[str, Any]]:
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
     if name == "labelstudio":
         return [
-            {k: v for k, v in task["data"].items() if k not in {"text", "choices", "labels"}}
+            {
+                k: v
+                for k, v in task["data"].items()
+                if k not in {"text", "choices", "labels", "judgements"}
+            }
             | {"automatic": task["predictions"], "opinions": task["annotations"]}
+            | {"judgements": task["data"]["judgements"]}
             for task in json.loads(path.read_text("utf-8"))
         ]
     if name == "jsonl":

@@ -159,7 +159,7 @@ def test_names_and_order_of_fields_are_kept_for_readers_of_older_exports() -> No
     )
     names += (
         " prediction_hash golden_hash run_name incident incident_text incident_certainty"
-        " golden_status automatic opinions"
+        " golden_status automatic opinions judgements"
     )
     content = "question messages functions golden_calls predicted_calls"
     assert list(label_field_types(with_content=False)) == names.split()

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.exporters.base import EXPORTERS
 from tests import waiting
 from tests.cli import judge_server
 from tests.cli.judge_server import completion, reply_json, reply_with, serve
@@ -252,6 +253,62 @@ def test_verdicts_are_hidden_in_items_and_show(judge: Cli, cli: Cli, run: Path) 
     assert "oak" not in hidden.out
 
 
+def list_exported_texts(cli: Cli, run: Path, folder: Path) -> dict[str, str]:
+    """Export the run in each format that can be exported, and return the contents by format."""
+    texts = {}
+    for name in EXPORTERS:
+        out = folder / name
+        if cli("export", run, "--format", name, "-o", out).code:
+            continue  # such as Inspect logs of a run of BFCL
+        files = [path for path in [out, *out.rglob("*")] if path.is_file()]
+        texts[name] = "".join(path.read_bytes().decode("utf-8", "replace") for path in files)
+    return texts
+
+
+def test_no_export_has_a_verdict_before_ones_own(
+    judge: Cli, cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    with serve() as server:
+        assert judge(server.url, "--yes").code == 0
+    exported = list_exported_texts(cli, run, tmp_path)
+    assert {"jsonl", "csv", "parquet", "hf", "labelstudio", "rewards", "eee"} <= set(exported)
+    for name, text in exported.items():
+        assert "zork" not in text, name
+    for name in ("jsonl", "csv"):
+        assert "zork" in cli("export", run, "--format", name, "--show-judge").out
+
+
+def test_exported_labels_have_the_verdicts_of_judges_with_their_origin(
+    judge: Cli, cli: Cli, run: Path
+) -> None:
+    with serve() as server:
+        assert judge(server.url, "--yes").code == 0
+    first = list_judged_ids(run)[0]
+    assert cli("label", run, first, "--verdict", "pass").code == 0
+    labels = cli("export", run).objects
+    judgements = {
+        label["id"]: label["judgements"]
+        for label in labels
+        if (label["target"], label["criterion"]) == ("item", "correct")
+    }
+    assert [name for name, found in judgements.items() if found] == [first]
+    ((judgement),) = judgements[first]
+    record = next(
+        each
+        for each in read_records(run)
+        if each["act"] == "verdict" and each["key"]["id"] == first
+    )
+    assert judgement == {
+        "judge": "oak",
+        "value": record["verdict"],
+        **{name: record[name] for name in ("target", "criterion", "rationale", "model")},
+        **{name: record[name] for name in ("prompt_hash", "split", "time")},
+    }
+    assert judgement["split"] == "test"
+    # A judge's verdict is no review, and changes no effective verdict.
+    assert all(label["n_annotators"] == (label["id"] == first) for label in labels)
+
+
 def test_judges_are_listed_without_verdicts(judge: Cli, cli: Cli, run: Path) -> None:
     assert "no judges" in cli("judge", run, "--list").out
     with serve() as server:
@@ -288,6 +345,13 @@ def test_other_workspace_is_merged(judge: Cli, cli: Cli, run: Path, tmp_path: Pa
     assert list_judged_ids(other) == list_judged_ids(run)
     merged = cli("merge", other, run, "--yes", "--json").objects
     assert next(each for each in merged if each.get("judge") == "oak")["new"] == 0
+
+    # The folder of the judges is enough.
+    third = shutil.copytree(run, tmp_path / "third")
+    shutil.rmtree(third / ".fcreview" / "judgements")
+    shared = tmp_path / "shared" / ".fcreview"
+    shutil.copytree(run / ".fcreview" / "judgements", shared / "judgements")
+    assert "judge oak: 6 new verdicts" in cli("merge", third, shared.parent, "--yes").out
 
 
 @pytest.mark.process

@@ -254,4 +254,5 @@ def _describe_sensitivity(estimate: MetricEstimate, ends: tuple[float, float]) -
     """Say between which values an estimate lies if some labels are wrong."""
     low, high = (format_metric_value(end, estimate.unit, estimate.digits) for end in ends)
     name = format_cell(estimate.name)
-    return f"If 95 % of the labels are right, {name} is {low.removesuffix(' %')} to {high}."
+    interval = f"{low.removesuffix(' %')} to {high}"
+    return f"If only 95 % of the labels are right, the interval of {name} is {interval}."

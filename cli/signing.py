@@ -5,7 +5,7 @@ read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from fcreview.cli.estimate_data import (
 from fcreview.exporters.signing_sheet import SheetEntry, SigningSheet
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_metric_value
+from fcreview.store.judgements import get_judgements_folder
 from fcreview.tables.estimates import (
     format_metric_estimate,
     format_metric_range,
@@ -26,9 +27,10 @@ from fcreview.tables.estimates import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import MetricEstimate
-    from fcreview.stats.source_strata import SourceStrata
     from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow
@@ -54,10 +56,11 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
         SheetEntry("design", list(_describe_design(status))),
         SheetEntry("response", [_describe_response(status)]),
         SheetEntry("labels", list(_describe_labels(session, row, status, estimate))),
-        SheetEntry("method", list(_describe_method(estimate, status.sources, settings.seed))),
+        SheetEntry("method", list(_describe_method(estimate, status, settings.seed))),
         SheetEntry("run", list(_describe_run(session, row))),
         SheetEntry("data", list(_describe_sources(session, row))),
         SheetEntry("reviews", list(_describe_journals(session.workspace))),
+        *_build_judges_entry(session.workspace),
         SheetEntry("program", [f"fcreview {version('fcreview')}"]),
     ]
     title = f"{sanitize(row.run_name)}: {sanitize(estimate.name)}"
@@ -181,7 +184,7 @@ def _describe_blindness(session: WorkspaceSession, row: RunRow, status: RunSampl
     )
 
 
-def _describe_method(estimate: MetricEstimate, sources: SourceStrata, seed: int) -> Iterator[str]:
+def _describe_method(estimate: MetricEstimate, status: RunSampleStatus, seed: int) -> Iterator[str]:
     """Describe how the interval was computed, or why there is none."""
     from fcreview.stats.estimation import explain_missing_interval
 
@@ -189,12 +192,20 @@ def _describe_method(estimate: MetricEstimate, sources: SourceStrata, seed: int)
         yield explain_missing_interval(estimate.method, estimate.criteria)
         return
     labels = format_count(estimate.n_random, "label")
+    model = "from the posterior of a Bayesian model"
+    if any(item.cluster is not None for item in status.items):
+        model = "from a Bayesian bootstrap of whole groups"
     yield (
-        f"95 % credible interval from the posterior of a Bayesian model, {labels} of the sample,"
-        f" seed {seed}; method and coverage: docs/estimates.md, docs/coverage.md"
+        f"95 % credible interval {model}, {labels} of the sample, seed {seed};"
+        " method and coverage: docs/estimates.md, docs/coverage.md"
     )
-    if sources.uses:
-        yield summarize_source_strata(sources)
+    if estimate.is_bounds_headline:
+        yield (
+            "the range is from the low end of the interval if all undecided items fail to its high"
+            " end if they all pass"
+        )
+    if status.sources.uses:
+        yield summarize_source_strata(status.sources)
 
 
 def _describe_run(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
@@ -224,13 +235,26 @@ def _describe_sources(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
 
 def _describe_journals(workspace: Workspace) -> Iterator[str]:
     """Describe the journals with the reviews of all annotators by one hash."""
-    from fcreview.store.importing.source_files import hash_file
-
     folder = workspace.root / "reviews"
     paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
     if paths:
-        digest = _combine_hashes([hash_file(path) for path in paths])
-        yield f"{format_count(len(paths), 'journal')}, hash {digest}"
+        yield f"{format_count(len(paths), 'journal')}, hash {_hash_files(paths)}"
+
+
+def _build_judges_entry(workspace: Workspace) -> Iterator[SheetEntry]:
+    """Yield an entry with the files of the judges that fcreview asked, if there are any."""
+    folder = get_judgements_folder(workspace)
+    paths = sorted(path for path in folder.glob("*.jsonl") if path.is_file())
+    if paths:
+        files = f"{format_count(len(paths), 'file')}, hash {_hash_files(paths)}"
+        yield SheetEntry("judges", [f"asked by fcreview: {files}"])
+
+
+def _hash_files(paths: Iterable[Path]) -> str:
+    """Return one hash of the contents of files."""
+    from fcreview.store.importing.source_files import hash_file
+
+    return _combine_hashes([hash_file(path) for path in paths])
 
 
 def _combine_hashes(digests: Sequence[str]) -> str:

@@ -85,7 +85,8 @@ TIE_NOTE = (
 )
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the"
-    " official pass rate."
+    " official pass rate. If too many items of a sample are undecided, a range (low to high) is in"
+    " the place of the interval."
 )
 NO_SAMPLE_NOTE = (
     "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all"

@@ -536,9 +536,12 @@ def _explain_undecided_items(
     n_decided = sample_counts["decided"]
     n_reviewed = sample_counts["drawn"] - sample_counts["not reviewed"]
     n_undecided = n_reviewed - n_decided
-    share = f"{100 * n_undecided / n_reviewed:.0f} %"
+    # Less than 1 % can be much, compared with a narrow interval.
+    digits = 0 if 100 * n_undecided >= n_reviewed else 1
+    share = f"{100 * n_undecided / n_reviewed:.{digits}f} %"
+    verb = "is" if n_undecided == 1 else "are"
     counts = (
-        f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample ({share}) are undecided"
+        f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample ({share}) {verb} undecided"
     )
     shows_only_range = any(estimate.is_bounds_headline for estimate in estimates)
     if shows_only_range:

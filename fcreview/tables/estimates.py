@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
     from fcreview.stats.source_strata import SourceStrata
 
-ESTIMATE_TITLE = "estimated, 95 % CI"
-ITEMS_PASSED_ESTIMATE_TITLE = "items passed, est. 95 % CI"
+ESTIMATE_TITLE = "estimated [95 % CI]"
+"""Title of the column with estimates. The brackets are the interval; a range has none."""
+ITEMS_PASSED_ESTIMATE_TITLE = "items passed, est. [95 % CI]"
 """Title of the column with estimated pass rates. It names the figure, because the benchmark's own
 metric is another one.
 """
@@ -150,11 +151,12 @@ def _build_metric_row(estimate: MetricEstimate, *, has_ranges: bool) -> Row:
 
 
 def format_metric_estimate(estimate: MetricEstimate) -> str:
-    """Return an estimate with its interval, such as `74.9 % [69.8, 79.6]`, or a range if too many
-    sampled items are undecided. An unknown estimate is `–`.
+    """Return an estimate with its interval, such as `74.9 % [69.8, 79.6]`, or a range such as
+    `range 71.8 to 79.0 %` if too many sampled items are undecided. An unknown estimate is `–`.
     """
     if estimate.is_bounds_headline:
-        return format_metric_range(estimate)
+        # The title of the column promises an interval, which a range is not.
+        return f"range {format_metric_range(estimate)}"
     if estimate.low is None or estimate.high is None:
         return NO_VALUE
     value = format_metric_value(estimate.estimated, estimate.unit, estimate.digits)

@@ -72,7 +72,7 @@ def test_partial_rate_has_its_denominator() -> None:
 
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
-    assert list(found.titles[5:]) == ["items passed, est. 95 % CI", "for ±2"]
+    assert list(found.titles[5:]) == ["items passed, est. [95 % CI]", "for ±2"]
     assert found.rows[0].texts[4:] == [
         "75.0 % of 60 · 2 open",
         "75.3 % [72.9, 77.7]",
@@ -250,7 +250,7 @@ def test_estimates_have_a_column() -> None:
         "official",
         "recomputed",
         "corrected",
-        "estimated, 95 % CI",
+        "estimated [95 % CI]",
         "over",
     ]
     assert found.rows[1].texts[4] == "74.9 % [69.8, 79.6]"
@@ -268,7 +268,7 @@ def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     )
     assert [few.rows[0].texts[4], many.rows[0].texts[4]] == [
         "75.3 % [72.9, 77.7]",
-        "71.8 to 79.0 %",
+        "range 71.8 to 79.0 %",
     ]
     for table in (few, many):
         why = "120 sampled, 71.8 to 79.0 %, depending on 5 undecided items"

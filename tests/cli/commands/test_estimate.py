@@ -324,7 +324,7 @@ def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Pa
     first = next(one for one in estimated.values() if one["name"] == "simple_python")
     assert listed["effective_pass"] / listed["effective_known"] == pytest.approx(first["corrected"])
     text, tables = cli("report", run).out, cli("estimate", run).out
-    assert "estimated, 95 % CI" in text and "20 sampled" in text
+    assert "estimated [95 % CI]" in text and "20 sampled" in text
     own, *_ = [line for line in tables.splitlines() if "own metric" in line]
     assert own.startswith("overall accuracy (the benchmark's own metric): automatic ")
     (only_own,) = cli("estimate", run, "--own", "--json").objects
@@ -333,7 +333,7 @@ def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Pa
     assert (shown.key, shown.corrected) == (("accuracy", 0, "overall"), only_own["corrected"])
     assert shown.low is not None and shown.needed == pytest.approx(only_own["needed"], rel=0.2)
     heads = next(line for line in tables.splitlines() if line.startswith("accuracy "))
-    assert "corrected" in heads and "estimated, 95 % CI" in heads
+    assert "corrected" in heads and "estimated [95 % CI]" in heads
 
 
 @pytest.mark.sweep

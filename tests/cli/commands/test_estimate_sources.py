@@ -271,6 +271,8 @@ def test_own_judge_divides_the_items_without_telling_its_verdicts(cli: Cli, pane
     assert OWN_JUDGE in overall["sources"]["used"]
     truth = sum(find_truth(f"item-{number}") for number in range(N_ITEMS)) / N_ITEMS
     assert overall["low"] <= truth <= overall["high"]
+    sheet = " ".join(cli("report", panel, "--sign").out.split())
+    assert "judges asked by fcreview: 1 file, hash " in sheet
     assert OWN_JUDGE.removeprefix("judge ") in cli("calibrate", panel, "--annotator", "ann").out
 
 

@@ -112,7 +112,7 @@ def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_pat
         assert found.faults == []
         return found.texts
 
-    assert "items passed, est. 95 % CI" not in report_texts()
+    assert "items passed, est. [95 % CI]" not in report_texts()
     options = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
     assert cli("queue", "create", two_imported_runs, *options).code == 0
     for item in cli("queue", "show", two_imported_runs, "pilot", "--json").objects[1:]:
@@ -125,7 +125,7 @@ def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_pat
     ]
     assert estimated
     texts = report_texts()
-    assert "items passed, est. 95 % CI" in texts
+    assert "items passed, est. [95 % CI]" in texts
     for each in estimated:
         shown = [
             f"[{100 * each['low']:.{digits}f}, {100 * each['high']:.{digits}f}]"

@@ -61,6 +61,7 @@ def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     gap_after_name = "  "
     gap_after_bar = " "
     figure = f"{done:,} / {total:,}"
+    share_done = done / total if total else 0
 
     # A narrow line has a short bar or none, so that the name keeps its margin.
     cells_beside_figure = cells - display_width(figure)
@@ -71,7 +72,7 @@ def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     line = LineBuilder()
     line.add_padded(truncate_middle(name, name_cells), name_cells, "people")
     line.add(gap_after_name)
-    line.add_line(share_bar(done / total if total else 0, bar_cells))
+    line.add_line(share_bar(share_done, bar_cells))
     line.add(gap_after_bar)
     line.add(figure)
     return line.build()
@@ -170,18 +171,21 @@ def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
     Without a text, the border is a plain rule.
     """
     sign = symbols()
+    left_end = sign.bottom_left
     right_end = f"{sign.rule}{sign.bottom_right}"
-    free_cells = cells - display_width(sign.bottom_left) - display_width(right_end)
-    # A blank surrounds the text on both sides. Without a text, the rule continues there.
-    free_cells -= 2
-    fitted_text = fit_line(right_text, max(free_cells - 1, 1))
-    gap = " " if fitted_text else sign.rule
-    rule = sign.rule * max(free_cells - line_width(fitted_text), 0)
+    cells_between = cells - display_width(left_end) - display_width(right_end)
+    if not right_text:
+        return make_line(f"{left_end}{sign.rule * cells_between}{right_end}", border)
+
+    # A blank stands on both sides of the text, and at least one dash before it.
+    rule_and_text_cells = cells_between - 2
+    fitted_text = fit_line(right_text, max(rule_and_text_cells - 1, 1))
+    rule = sign.rule * max(rule_and_text_cells - line_width(fitted_text), 0)
 
     line = LineBuilder()
-    line.add(f"{sign.bottom_left}{rule}{gap}", border)
+    line.add(f"{left_end}{rule} ", border)
     line.add_line(fitted_text)
-    line.add(f"{gap}{right_end}", border)
+    line.add(f" {right_end}", border)
     return line.build()
 
 

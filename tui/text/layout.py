@@ -156,14 +156,7 @@ class DocumentLayout:
         With `entire_block`, the rows below it in the block are shown too, as many as fit.
         """
         first = RowPosition(block=index, row=row)
-        last = first
-        if entire_block:
-            last_row_of_block = len(self.block_lines(index)) - 1
-            # One row less than the window has, so that the row above `first` stays visible.
-            last_row_that_fits = row + self.height - 2
-            last = RowPosition(
-                block=index, row=max(row, min(last_row_of_block, last_row_that_fits))
-            )
+        last = self._find_last_row_that_fits(first) if entire_block else first
 
         visible = self.visible_rows()
         if first in visible and last in visible:
@@ -177,14 +170,28 @@ class DocumentLayout:
         top_that_shows_last = self.move_position(last, 1 - self.height)
         self.scroll_to(min(top_that_shows_last, first))
 
+    def _find_last_row_that_fits(self, first: RowPosition) -> RowPosition:
+        """Return the last row of the block of `first` that fits into the window with `first`.
+
+        One row of the window is left free, so that the row above `first` can stay visible.
+        """
+        last_row_of_block = len(self.block_lines(first.block)) - 1
+        last_row_of_window = first.row + self.height - 2
+        last_row = min(last_row_of_block, last_row_of_window)
+        return RowPosition(block=first.block, row=max(first.row, last_row))
+
     def reveal_in_context(self, index: int, header_index: int) -> None:
-        """Scroll so that block `index` begins a third down the window. If the block `header_index`
-        above it is then not visible, scroll so that it is, unless both do not fit.
+        """Scroll so that block `index` begins a third down the window.
+
+        The block `header_index` above it is shown too, if the window is high enough for both.
         """
         target = RowPosition(block=index, row=0)
-        top = self.move_position(target, -(self.height // 3))
         header = RowPosition(block=min(header_index, index), row=0)
-        if header < top and target <= self.move_position(header, self.height - 2):
+        top = self.move_position(target, -(self.height // 3))
+
+        is_header_hidden = header < top
+        last_row_below_header = self.move_position(header, self.height - 2)
+        if is_header_hidden and target <= last_row_below_header:
             top = header
         self.scroll_to(top)
 
@@ -355,8 +362,7 @@ def _find_indent_level(line: str) -> int:
 
 
 def find_match_offset(text: str, searched: str, current_offset: int, direction: int) -> int | None:
-    """Return the offset of the next match of `searched`, or of the previous one. None without a
-    match.
+    """Return the offset of the next or previous match of `searched`. None without a match.
 
     The search ignores case unless `searched` contains an upper-case letter, and starts again at the
     other end of the text.
@@ -368,22 +374,35 @@ def find_match_offset(text: str, searched: str, current_offset: int, direction: 
     has_upper_case = searched != searched.lower()
     searched_text = text if has_upper_case else _lower_without_moving(text)
 
-    offset = -1
     if direction > 0:
-        offset = searched_text.find(searched, current_offset + 1)
-    elif current_offset > 0:
-        # The match must begin before the current one, but may overlap it.
-        end = current_offset + len(searched) - 1
-        offset = searched_text.rfind(searched, 0, end)
+        offset = _find_next_match(searched_text, searched, current_offset)
+    else:
+        offset = _find_previous_match(searched_text, searched, current_offset)
+    # `str.find` returns -1 if there is no match.
+    return offset if offset >= 0 else None
+
+
+def _find_next_match(text: str, searched: str, current_offset: int) -> int:
+    """Return the offset of the first match after `current_offset`, else of the first match in the
+    text. -1 without a match.
+    """
+    offset = text.find(searched, current_offset + 1)
     if offset >= 0:
         return offset
+    return text.find(searched)
 
-    # Nothing is left in this direction, so continue at the other end.
-    if direction > 0:
-        wrapped_offset = searched_text.find(searched)
-    else:
-        wrapped_offset = searched_text.rfind(searched)
-    return wrapped_offset if wrapped_offset >= 0 else None
+
+def _find_previous_match(text: str, searched: str, current_offset: int) -> int:
+    """Return the offset of the last match before `current_offset`, else of the last match in the
+    text. -1 without a match.
+    """
+    if current_offset > 0:
+        # The match must begin before the current one, but may overlap it.
+        end = current_offset + len(searched) - 1
+        offset = text.rfind(searched, 0, end)
+        if offset >= 0:
+            return offset
+    return text.rfind(searched)
 
 
 def _lower_without_moving(text: str) -> str:

@@ -197,28 +197,31 @@ def _find_break(text: str, start: int, end: int, cells: int) -> int:
 
     The row begins at `start` and is full at `end`.
     """
-    half = start + (end - start) // 2
-    blank = text.rfind(" ", start + 1, end)
+    middle = start + (end - start) // 2
+    last_blank = text.rfind(" ", start + 1, end)
+    if last_blank > middle:
+        return last_blank + 1
     # A row that is less than half full looks bad, but it is better than a cut in a word that fits.
-    if blank > half or (blank > 0 and _word_fits(text, blank + 1, cells)):
-        return blank + 1
+    has_blank = last_blank >= 0
+    if has_blank and _word_fits(text, last_blank + 1, cells):
+        return last_blank + 1
 
     # A long word is cut after a sign such as `.` or `_`.
-    last_sign = max(text.rfind(sign, half, end) for sign in WORD_SIGNS)
+    last_sign = max(text.rfind(sign, middle, end) for sign in WORD_SIGNS)
     if last_sign >= 0:
         return last_sign + 1
     return end
 
 
 def _word_fits(text: str, start: int, cells: int) -> bool:
-    """Whether the word that begins at `start` fits into `cells`."""
-    end = text.find(" ", start, start + cells + 1)
-    if end < 0:
-        if len(text) - start > cells:
-            return False
-        end = len(text)
-    word = text[start:end]
-    return bool(word) and display_width(word) <= cells
+    """Whether there is a word at `start`, and it fits into `cells`."""
+    # One character more than `cells` shows whether a word ends there or is longer.
+    text_after_start = text[start : start + cells + 1]
+    word, _, _ = text_after_start.partition(" ")
+    if not word or len(word) > cells:
+        return False
+    # A character can take two cells.
+    return display_width(word) <= cells
 
 
 def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
@@ -289,29 +292,34 @@ def rule_line(line: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit_line(line: Line, cells: int) -> Line:
-    """Clip a styled line to `cells`, with `…` where it is cut.
+    """Return a styled line that is at most `cells` wide.
 
-    If only trailing blanks are cut, there is no `…`.
+    If texts are cut, the line ends with `…`. Blanks at the end are cut without a sign.
     """
     if line_width(line) <= cells:
         return line
     stripped = _strip_trailing_blanks(line)
     if line_width(stripped) <= cells:
         return stripped
+    return _cut_line(stripped, cells)
 
-    fitted: list[StyledText] = []
+
+def _cut_line(line: Line, cells: int) -> Line:
+    """Return the beginning of a line that does not fit into `cells`, with `…` at its end."""
+    if cells <= 0:
+        return ()
+
+    beginning = LineBuilder()
     free_cells = cells
-    for text, style in stripped:
-        # A whole text must leave a cell for the ellipsis, because more text follows.
-        if display_width(text) < free_cells:
-            fitted.append((text, style))
-            free_cells -= display_width(text)
-            continue
-
-        if free_cells > 0:
-            fitted.append((_clip_with_ellipsis(text, free_cells), style))
-        break
-    return tuple(fitted)
+    for text, style in line:
+        text_cells = display_width(text)
+        # This text does not fit, or it leaves no cell for the `…` after it.
+        if text_cells >= free_cells:
+            beginning.add(_clip_with_ellipsis(text, free_cells), style)
+            break
+        beginning.add(text, style)
+        free_cells -= text_cells
+    return beginning.build()
 
 
 def _strip_trailing_blanks(line: Line) -> Line:
@@ -327,9 +335,8 @@ def _strip_trailing_blanks(line: Line) -> Line:
 
 
 def _clip_with_ellipsis(text: str, cells: int) -> str:
-    """Clip a text to `cells`. It has an ellipsis at its end also if the whole text would fit,
-    because more follows.
-    """
+    """Clip a text to `cells`. It always ends with an ellipsis, because more texts follow it."""
+    # With blanks at its end, a text that fits is too long, so that `clip` adds the ellipsis.
     return clip(text + "  ", cells)
 
 
@@ -481,8 +488,10 @@ def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
     n_gaps = len(hints) - 1
     if n_gaps < 1:
         return MAX_HINT_GAP
-    used = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)
-    return min(MAX_HINT_GAP, (cells - 1 - used) // n_gaps)
+    hint_cells = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)
+    # The line begins with a blank.
+    cells_for_gaps = cells - 1 - hint_cells
+    return min(MAX_HINT_GAP, cells_for_gaps // n_gaps)
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:

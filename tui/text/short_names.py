@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,31 +30,36 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     middle: it keeps the beginning and the end of the id.
     """
     text_by_id = {item_id: sanitize(item_id) for item_id in ids}
+    ids_by_form = _group_by_short_form(text_by_id, width)
 
-    # Cut all long ids in the same way. Some of them may then look the same.
-    used_forms = set()
-    ids_by_form: dict[str, list[str]] = {}
-    for item_id, text in text_by_id.items():
-        if display_width(text) <= width:
-            used_forms.add(text)
-        else:
-            ids_by_form.setdefault(truncate_middle(text, width), []).append(item_id)
-
-    unique_forms = {ids[0]: form for form, ids in ids_by_form.items() if len(ids) == 1}
-    ambiguous_forms = {form: ids for form, ids in ids_by_form.items() if len(ids) > 1}
-    used_forms.update(unique_forms.values())
+    short_forms = {}
+    for form, ids_of_form in ids_by_form.items():
+        if len(ids_of_form) == 1:
+            short_forms[ids_of_form[0]] = form
 
     # Ids with the same short form get forms that show where they differ.
-    short_forms = dict(unique_forms)
-    for form, ids_of_form in ambiguous_forms.items():
+    used_forms = {*text_by_id.values(), *short_forms.values()}
+    for form, ids_of_form in ids_by_form.items():
+        if len(ids_of_form) == 1:
+            continue
         texts = [text_by_id[item_id] for item_id in ids_of_form]
         first_difference = measure_common_prefix(texts)
         for item_id, text in zip(ids_of_form, texts, strict=True):
             candidates = _list_short_forms(text, first_difference, width)
-            unique_form = _find_unused(candidates, used_forms, default=form)
-            short_forms[item_id] = unique_form
-            used_forms.add(unique_form)
+            unused_form = _find_unused(candidates, used_forms, default=form)
+            short_forms[item_id] = unused_form
+            used_forms.add(unused_form)
     return short_forms
+
+
+def _group_by_short_form(text_by_id: Mapping[str, str], width: int) -> dict[str, list[str]]:
+    """Cut the middle of all ids that are wider than `width`, and group them by the result."""
+    ids_by_form: dict[str, list[str]] = {}
+    for item_id, text in text_by_id.items():
+        if display_width(text) > width:
+            form = truncate_middle(text, width)
+            ids_by_form.setdefault(form, []).append(item_id)
+    return ids_by_form
 
 
 def _find_unused(forms: Iterable[str], used: Set[str], *, default: str) -> str:
@@ -159,43 +164,56 @@ def _last_word(text: str) -> str:
 def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
     """Return short forms of a run name, the best first. Forms can be too wide for the column.
 
-    A good form shows how this run differs from the others. It has words at the beginning that no
-    other name has (`gpt-4o…`), an end that no other name has (`gpt…llm_agent`), or such a last
-    part. The last resort is the beginning with the last word.
+    1. Words at the beginning that no other name begins with: `gpt-4o…`.
+    2. An end that no other name has, after words at the beginning or alone: `gpt…llm_agent`.
+    3. The beginning of the last part, if no other last part begins like it: `…llm_ag…`.
+    4. Words at the beginning with the last word.
     """
-    # All beginnings that end with a whole word, the longest first.
-    beginnings = []
-    for word_end in reversed(_find_word_ends(text)):
-        beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
-    unique_beginnings = [
-        beginning for beginning in beginnings if texts.is_unique_beginning(beginning)
-    ]
+    beginnings = _list_beginnings(text)
+    last_word = _last_word(text)
+    cut_beginning = text[: max(width - display_width(last_word), 1)]
 
-    forms = [beginning + symbols().ellipsis for beginning in unique_beginnings]
+    forms = []
+    for beginning in beginnings:
+        if texts.is_unique_beginning(beginning):
+            forms.append(beginning + symbols().ellipsis)
     for ending in _list_distinguishing_endings(text, texts):
         forms += [beginning + ending for beginning in beginnings]
         forms.append(ending)
-
-    # A last part that does not fit can be cut, if no other last part begins like this.
-    part = _last_part(text)
-    part_beginning = truncate(part, width - 1)
-    is_part_cut = part_beginning != part and part != text
-    shown_chars = part_beginning.removesuffix(symbols().ellipsis)
-    if is_part_cut and texts.is_unique_part_beginning(shown_chars):
-        forms.append(symbols().ellipsis + part_beginning)
-
-    last_word = _last_word(text)
-    cut_beginning = text[: max(width - display_width(last_word), 1)]
-    forms += [beginning + last_word for beginning in [*beginnings, cut_beginning]]
+    forms += _list_cut_last_parts(text, texts, width)
+    forms += [beginning + last_word for beginning in beginnings]
+    forms.append(cut_beginning + last_word)
     return forms
+
+
+def _list_beginnings(text: str) -> list[str]:
+    """Return the beginnings of a run name that end with a whole word, the longest first."""
+    beginnings = []
+    for word_end in reversed(_find_word_ends(text)):
+        beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
+    return beginnings
+
+
+def _list_cut_last_parts(text: str, texts: _RunNameTexts, width: int) -> list[str]:
+    """Return the last part of a run name, cut to fit into the column: `…llm_ag…`.
+
+    Empty if the part fits, if it is the whole name, or if another last part begins in the same way.
+    """
+    part = _last_part(text)
+    cut_part = truncate(part, width - 1)
+    if cut_part == part or part == text:
+        return []
+    if not texts.is_unique_part_beginning(cut_part.removesuffix(symbols().ellipsis)):
+        return []
+    return [symbols().ellipsis + cut_part]
 
 
 def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
     """Return the ends of a run name that no other name has, the widest first: `…llm_agent`,
     `…_agent`.
 
-    A name can have several parts. The last part was added because the names before it are equal, so
-    the ends are taken from it. Empty if the name has only one part.
+    Only ends of the last part are considered, because that part was added to a name that other runs
+    have too. Empty if the name has only one part.
     """
     name, separator, part = text.rpartition(NAME_SEPARATOR)
     if not separator:
@@ -205,8 +223,13 @@ def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
     starts = [part_start]
     for word_end in _find_word_ends(part):
         starts.append(part_start + word_end)
-    unique_starts = [start for start in starts if texts.is_unique_ending(text[start:])]
-    return [symbols().ellipsis + text[start:] for start in unique_starts]
+
+    endings = []
+    for start in starts:
+        ending = text[start:]
+        if texts.is_unique_ending(ending):
+            endings.append(symbols().ellipsis + ending)
+    return endings
 
 
 def measure_distinguishing_endings(names: Sequence[str]) -> int:
@@ -241,34 +264,47 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     The first forms keep the character at `kept_index`, where the id begins to differ from other
     ids. The later ones are for the case that all of them are taken.
     """
-
-    def cut_middle(head_cells: int) -> str:
-        # Cutting takes the width of the head as a share of the whole. Half a cell guards against
-        # rounding.
-        head_share = (head_cells + 0.5) / max(width - 1, 1)
-        return truncate_middle(text, width, head_share)
-
-    def cut_beginning(start: int) -> str:
-        return truncate(symbols().ellipsis + text[start:], width)
-
-    def cut_beginning_and_middle(start: int) -> str:
-        """Keep the last word, which often is the number of the item: `…single_f…_31`."""
-        ellipsis = symbols().ellipsis
-        ending = ellipsis + text[max(_find_word_ends(text), default=len(text)) :]
-        middle_cells = width - display_width(ending)
-        if middle_cells < MIN_MIDDLE_CELLS or start >= len(text) - len(ending):
-            return cut_beginning(start)
-        middle = truncate(ellipsis + text[start:], middle_cells + display_width(ellipsis))
-        return middle.removesuffix(ellipsis) + ending
-
+    index_before = max(kept_index - 1, 0)
     for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):
-        yield cut_middle(head_cells)
-    yield cut_beginning_and_middle(max(kept_index - 1, 0))
-    yield cut_beginning(max(kept_index - 1, 0))
+        yield _cut_after_head(text, head_cells, width)
+    yield _cut_before_and_keep_last_word(text, index_before, width)
+    yield _cut_before(text, index_before, width)
+
     for head_cells in range(width - 1):
-        yield cut_middle(head_cells)
+        yield _cut_after_head(text, head_cells, width)
     for start in range(1, len(text)):
-        yield cut_beginning(start)
+        yield _cut_before(text, start, width)
+
+
+def _cut_after_head(text: str, head_cells: int, width: int) -> str:
+    """Cut the middle of a text, so that `head_cells` remain at its beginning: `sing…f_31`."""
+    # `truncate_middle` takes a share of the width. Half a cell guards against rounding.
+    head_share = (head_cells + 0.5) / max(width - 1, 1)
+    return truncate_middle(text, width, head_share)
+
+
+def _cut_before(text: str, start: int, width: int) -> str:
+    """Omit what is before the index `start`, and cut the end if necessary: `…single_f…`."""
+    return truncate(symbols().ellipsis + text[start:], width)
+
+
+def _cut_before_and_keep_last_word(text: str, start: int, width: int) -> str:
+    """Omit what is before the index `start`, and keep the last word, which often is the number of
+    the item: `…single_f…_31`.
+
+    Without room for both, only the text from `start` is kept.
+    """
+    ellipsis = symbols().ellipsis
+    last_word_start = max(_find_word_ends(text), default=len(text))
+    ending = ellipsis + text[last_word_start:]
+    middle_cells = width - display_width(ending)
+    has_middle = start < len(text) - len(ending)
+    if middle_cells < MIN_MIDDLE_CELLS or not has_middle:
+        return _cut_before(text, start, width)
+
+    # The ending begins with the ellipsis, so the one after the middle is removed.
+    middle = truncate(ellipsis + text[start:], middle_cells + display_width(ellipsis))
+    return middle.removesuffix(ellipsis) + ending
 
 
 def measure_common_prefix(texts: Sequence[str]) -> int:

@@ -70,11 +70,13 @@ def truncate_value_pair(text: str, width: int) -> str:
         return truncate_middle(text, width)
 
     golden, predicted = values
-    room = max(width - VALUE_INDENT - len(VALUE_ARROW), 2)
-    beside_predicted = room - display_width(predicted)
-    golden_cells = min(display_width(golden), max(room // 2, beside_predicted))
+    cells_for_both = max(width - VALUE_INDENT - len(VALUE_ARROW), 2)
+    cells_left_by_predicted = cells_for_both - display_width(predicted)
+    max_golden_cells = max(cells_for_both // 2, cells_left_by_predicted)
+    golden_cells = min(display_width(golden), max_golden_cells)
+
     short_golden = truncate(golden, golden_cells)
-    short_predicted = truncate(predicted, room - golden_cells)
+    short_predicted = truncate(predicted, cells_for_both - golden_cells)
     return mark + short_golden + VALUE_ARROW + short_predicted
 
 
@@ -86,17 +88,20 @@ def truncate_at_word(text: str, width: int) -> str:
     if display_width(text) <= width:
         return text
 
-    ellipsis = symbols().ellipsis
-    head = truncate(text, width).removesuffix(ellipsis)
-    first_name, *other_names = text.split(f" {symbols().separator} ")
-    if other_names:
-        end = display_width(first_name)
-    else:
-        # Only a blank in the second half counts, so that enough of the text stays.
-        end = head.rfind(" ", len(head) // 2)
-    if 0 <= end < width - 1:
-        return f"{head[:end]} {ellipsis}"
-    return truncate_middle(first_name, width)
+    ending = f" {symbols().ellipsis}"
+    first_name, separator, _ = text.partition(f" {symbols().separator} ")
+    is_list = bool(separator)
+    if is_list:
+        if display_width(first_name + ending) <= width:
+            return first_name + ending
+        return truncate_middle(first_name, width)
+
+    beginning = truncate(text, width).removesuffix(symbols().ellipsis)
+    # Only a blank in the second half counts, so that enough of the text stays.
+    last_blank = beginning.rfind(" ", len(beginning) // 2)
+    if last_blank >= 0:
+        return beginning[:last_blank] + ending
+    return truncate_middle(text, width)
 
 
 def truncate_id_list(text: str, width: int) -> str:
@@ -143,27 +148,37 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
     if shown.has_bars and graphic_cells:
         text_cells -= graphic_cells + COLUMN_GAP
 
-    # The texts are laid out first, and the drawn intervals are inserted into the finished lines.
+    # The texts are laid out first, and the graphics are inserted into the finished lines.
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
     texts = lay_out_table(
         [_make_text_column(column) for column in shown.columns],
         [_make_styled_texts(row) for row in rows_in_columns],
         text_cells,
     )
-    scale = _format_scale(shown, graphic_cells) if graphic_cells else ()
-    heading = _insert_graphic(texts.heading, shown, scale)
+    if not graphic_cells:
+        return TableLines(texts.heading, _add_row_headings(shown, texts.rows, cells))
 
-    lines: list[Line] = []
-    text_lines = iter(texts.rows)
-    for row in shown.rows:
+    scale = _format_scale(shown, graphic_cells)
+    heading = _insert_graphic(texts.heading, shown, scale)
+    lines = []
+    for row, text_line in zip(rows_in_columns, texts.rows, strict=True):
+        graphic = _draw_graphic(row, shown, graphic_cells)
+        lines.append(_insert_graphic(text_line, shown, graphic))
+    return TableLines(heading, _add_row_headings(shown, lines, cells))
+
+
+def _add_row_headings(table: Table, lines: Sequence[Line], cells: int) -> list[Line]:
+    """Return `lines`, which are those of the rows in columns, with the headings between them."""
+    all_lines: list[Line] = []
+    remaining_lines = iter(lines)
+    for row in table.rows:
         if row.is_heading:
-            # A heading inside the table has only one cell, so it may be wider than its column.
+            # A heading has only one cell, so it may be wider than its column.
             title = make_styled_text(row.cells[0])
-            lines.append(fit_line((title,), cells))
+            all_lines.append(fit_line((title,), cells))
         else:
-            graphic = _draw_graphic(row, shown, graphic_cells) if graphic_cells else ()
-            lines.append(_insert_graphic(next(text_lines), shown, graphic))
-    return TableLines(heading, lines)
+            all_lines.append(next(remaining_lines))
+    return all_lines
 
 
 def _choose_graphic_width(table: Table, cells: int) -> int:

@@ -342,10 +342,10 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
         if pair.predicted is not None:
             predicted_indexes.append(pair.predicted)
 
-    # Extra calls follow the golden calls, unless the benchmark has pairs of another kind.
+    # The pairs of golden calls come first, in the order of the golden answer, and extra calls
+    # follow. Some benchmarks have pairs of another kind.
     golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
-    # The pairs are in the order of the golden calls. If the model kept this order, the indexes of
-    # the predicted calls increase.
+    # If the model kept the order of the golden calls, the indexes of its calls increase.
     is_order_changed = predicted_indexes != sorted(predicted_indexes)
     return CallOrder(
         n_pairs=len(pairs),
@@ -441,12 +441,9 @@ class IndexedItem:
         return call
 
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
-        """Return the pair, with another state if its extra call is not an error.
+        """Return the pair, with another state if its extra call is not counted as one.
 
-        An extra call is a predicted call without a golden call. Its state is `+`. The state is
-        neutral (` `) if the benchmark does not count extra calls. If the item has no golden calls,
-        an answer that cannot be decoded as a call is neutral too, or an error (`!`) if a visible
-        verdict fails the item.
+        An extra call, with the state `+`, is a predicted call without a golden call.
         """
         if pair.state != "+":
             return pair
@@ -455,14 +452,22 @@ class IndexedItem:
 
         _, predicted = self.golden_and_predicted_call(pair)
         is_undecoded = predicted is not None and predicted.arguments is None
-        if self.golden_calls or not is_undecoded:
-            return pair
-        # The recomputed verdict counts where the benchmark has none.
+        # Without golden calls, an answer that cannot be decoded as a call is no extra call.
+        if is_undecoded and not self.golden_calls:
+            return replace(pair, state="!" if self._is_failure_visible() else " ")
+        return pair
+
+    def _is_failure_visible(self) -> bool:
+        """Whether the item fails, and the annotator may see it.
+
+        The recomputed verdict counts if the benchmark has none.
+        """
+        if self.hide_verdicts:
+            return False
         verdict = self.item.official
         if verdict is None:
             verdict = self.item.rule
-        fails_visibly = verdict is False and not self.hide_verdicts
-        return replace(pair, state="!" if fails_visibly else " ")
+        return verdict is False
 
     def _has_unpaired_steps(self) -> bool:
         """Whether the model made calls in several steps, and the benchmark compares none of
@@ -473,11 +478,14 @@ class IndexedItem:
         return self.step_counts[self.item.predicted[0].turn] > 1
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the earlier turns contain golden calls as messages, or nothing that the model
-        did.
+        """Whether the benchmark supplied the earlier turns, so that it judges only the last one.
+
+        It did if the messages contain golden calls, or if the model did nothing in earlier turns.
         """
-        if any(message.name == GOLDEN_CALL for message in self.item.messages):
+        has_golden_messages = any(message.name == GOLDEN_CALL for message in self.item.messages)
+        if has_golden_messages:
             return True
+        # Only benchmarks that judge whole conversations say which states they do not count.
         if self.item.extra.uncounted_states is not None:
             return False
 

@@ -53,21 +53,18 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
     """Find the (start, end) spans of `text` that differ from `reference`.
 
     `reference` may list accepted values, such as `"a" or "b"`. Then the text is compared with the
-    value that begins most like it. A short difference is one span. In a long difference, the words
-    are compared, so that equal words inside it are not marked. A span is empty where the text lacks
-    words.
+    value that begins most like it. A span is empty where the text lacks words.
     """
     closest_value = _find_closest_value(reference, text)
 
     # The difference is what remains between the common beginning and the common end.
     start = common_prefix_length(closest_value, text)
-    reversed_end_of_value = closest_value[start:][::-1]
-    reversed_end_of_text = text[start:][::-1]
-    end = len(text) - common_prefix_length(reversed_end_of_value, reversed_end_of_text)
+    end = len(text) - _common_suffix_length(closest_value[start:], text[start:])
     whole_difference = [_extend_to_literals(text, (start, end))]
     if end - start < MIN_WORD_DIFF_CHARS:
         return whole_difference
 
+    # In a long difference, words are compared, so that equal words inside it are not marked.
     words = WORD_PATTERN.findall(text)
     reference_words = WORD_PATTERN.findall(closest_value)
     # Comparing word by word takes quadratic time.
@@ -86,13 +83,14 @@ def _extend_to_literals(text: str, span: Span) -> Span:
         return span
     for token in STRING_OR_LITERAL.finditer(text):
         is_literal = token[0] in JSON_WORDS or NUMBER.fullmatch(token[0]) is not None
-        if is_literal and token.start() < end and start < token.end():
-            start = min(start, token.start())
-            end = max(end, token.end())
+        if not is_literal:
+            continue
+        overlaps = token.start() < end and start < token.end()
         # An empty span is a place where characters are missing.
         is_place_in_token = start == end and token.start() < start <= token.end()
-        if is_literal and is_place_in_token:
-            start, end = token.span()
+        if overlaps or is_place_in_token:
+            start = min(start, token.start())
+            end = max(end, token.end())
     return start, end
 
 
@@ -156,6 +154,11 @@ def common_prefix_length(a: str, b: str) -> int:
     return low
 
 
+def _common_suffix_length(a: str, b: str) -> int:
+    """Return the number of characters at which two texts end equally."""
+    return common_prefix_length(a[::-1], b[::-1])
+
+
 def mark_spans(
     piece: str, offset: int, spans: Sequence[Span], style: str, span_style: str = "diff"
 ) -> Line:
@@ -169,16 +172,15 @@ def mark_spans(
 
     line = LineBuilder()
     n_added = 0
-
     for span_start, span_end in spans:
-        # Limit the span to the part of the piece that is not yet added.
-        start = min(max(span_start - offset, n_added), len(piece))
-        end = min(max(span_end - offset, 0), len(piece))
-        is_in_piece = start < end
-        if is_in_piece:
-            line.add(piece[n_added:start], style)
-            line.add(_show_edge_blanks(piece[start:end]), span_style)
-            n_added = end
+        # The part of the span that is in the piece, as indexes in the piece.
+        start = max(span_start - offset, n_added)
+        end = min(span_end - offset, len(piece))
+        if start >= end:
+            continue
+        line.add(piece[n_added:start], style)
+        line.add(_show_edge_blanks(piece[start:end]), span_style)
+        n_added = end
     line.add(piece[n_added:], style)
     return line.build()
 
@@ -680,13 +682,11 @@ def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
 
     # A quarter of the window is before the position, unless the beginning of the text fits too.
     n_chars_before = cells // 4
-    start = 0
-    if position > cells - n_chars_before:
-        start = max(0, position - n_chars_before)
+    fits_from_beginning = position <= cells - n_chars_before
+    start = 0 if fits_from_beginning else max(0, position - n_chars_before)
 
-    # Without the two ellipses.
-    text_cells = cells - 2
-    shown = wrap_sanitized(text[start:], text_cells, 1)[0]
+    cells_without_ellipses = cells - 2
+    shown = wrap_sanitized(text[start:], cells_without_ellipses, 1)[0]
     leading = "…" if start > 0 else ""
     trailing = "…" if start + len(shown) < len(text) else ""
     # The window begins at the ellipsis, so that an index in the text minus the offset is an index
@@ -707,32 +707,34 @@ def pair_heading(
     `position_text` (`turn 1 · call 1 of 2`) is empty if the frame around the pair shows it. If the
     heading is too long, the remarks are cut first, then the name of the function.
     """
-    beginning = LineBuilder()
-    if position_text:
-        beginning.add(f"{position_text} · ")
-    # The state is written in words if one of the two calls is missing.
-    state = LineBuilder()
-    if pair.state in ONE_SIDED_LABELS:
-        label = ONE_SIDED_LABELS[pair.state]
-        sign = symbols().state_symbol(pair.state)
-        state.add(f" · {sign} {label}", STATE_STYLES[pair.state])
+    beginning = make_line(f"{position_text} · ") if position_text else BLANK_LINE
+    state = _one_sided_state(pair)
     ending = LineBuilder()
     for remark in remarks:
         ending.add(f" · {sanitize(remark)}", "dim")
 
-    # The name takes the cells that the remarks leave, but not less than its minimum. In that case,
-    # the end of the heading is cut, which is the remarks.
-    cells_without_remarks = cells - RULE_MARGIN - beginning.width - state.width
+    # The name gets the cells that the other parts leave. If they leave too few, it gets its minimum
+    # nevertheless, and the end of the heading is cut.
+    cells_without_remarks = cells - RULE_MARGIN - line_width(beginning) - line_width(state)
     min_name_cells = min(cells_without_remarks, MIN_NAME_CELLS)
     name_cells = max(cells_without_remarks - ending.width, min_name_cells, 1)
-    name = sanitize(pair.name) or "answer"
+    name = truncate_middle(sanitize(pair.name) or "answer", name_cells)
 
     heading = LineBuilder()
-    heading.add_line(beginning.build())
-    heading.add(truncate_middle(name, name_cells), "strong")
-    heading.add_line(state.build())
+    heading.add_line(beginning)
+    heading.add(name, "strong")
+    heading.add_line(state)
     heading.add_line(ending.build())
     return rule_line(heading.build(), cells)
+
+
+def _one_sided_state(pair: CallPair) -> Line:
+    """Return the state of a pair in words, if one of its calls is missing. Else an empty line."""
+    if pair.state not in ONE_SIDED_LABELS:
+        return BLANK_LINE
+    sign = symbols().state_symbol(pair.state)
+    label = ONE_SIDED_LABELS[pair.state]
+    return make_line(f" · {sign} {label}", STATE_STYLES[pair.state])
 
 
 def format_call(call: Call) -> str:

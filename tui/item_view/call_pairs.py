@@ -232,8 +232,8 @@ def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
     for label in shown.step_labels:
         ending.add(f" · {label}", "dim")
 
-    # Without it, the line says itself which turn it belongs to.
-    # In a trajectory, the heading of the turn stands above the pair.
+    # In a trajectory, the heading of the turn stands above the pair. Elsewhere, the line itself
+    # names the turn.
     turn = shown.pair.turn
     is_below_turn_heading = indexed.is_trajectory and not indexed.is_earlier_dialogue(turn)
     render_lines = partial(

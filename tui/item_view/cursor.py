@@ -74,14 +74,22 @@ def _is_in_full_text(block: Block, text: str) -> bool:
 
 
 def _folds_that_reveal(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
-    """Return the folds that make a place of the text visible: its block and those around it are
-    unfolded.
+    """Return the folds that make a place of the text visible, by block key.
+
+    They unfold the block with the text and the blocks around it. A text that only the pager shows
+    needs no unfolded block of its own.
     """
-    block = next(block for block in blocks if block.key == hit.key)
-    keys_to_unfold = {block.parent, get_enclosing_call_address(hit.key)}
-    if hit.row != ONLY_IN_PAGER and not block.opens_pager:
+    hit_block = next(block for block in blocks if block.key == hit.key)
+    keys_to_unfold = {hit_block.parent, get_enclosing_call_address(hit.key)}
+    is_only_in_pager = hit.row == ONLY_IN_PAGER or hit_block.opens_pager
+    if not is_only_in_pager:
         keys_to_unfold.add(hit.key)
-    return {each.key: False for each in blocks if each.foldable and each.key in keys_to_unfold}
+
+    folds = {}
+    for block in blocks:
+        if block.foldable and block.key in keys_to_unfold:
+            folds[block.key] = False
+    return folds
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,9 +467,8 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Move into the arguments of a call, or from an argument back to the call.
-
-        Into: to the first argument at or below the cursor. Returns whether the cursor moved.
+        """Move from an argument back to its call, or else to the first argument at or below the
+        cursor. Return whether the cursor moved.
         """
         if self.in_arguments:
             self.in_arguments = False
@@ -518,15 +525,7 @@ class Cursor:
         if address is None and not self.detail.displayed_item.functions:
             return None
 
-        # At another call, the choices begin with the first one again.
-        current = self.options.docs_choice
-        is_at_other_call = address is not None and address != self.options.docs_call
-        if is_at_other_call and current != "all":
-            current = ""
-        choice = next_docs_choice(
-            docs_choices(IndexedItem(self.detail.displayed_item), address), current
-        )
-
+        choice = self._find_next_docs_choice(address)
         # The turn of the call must be unfolded, so that its docs are visible.
         part = parse_address(address) if address is not None else None
         if part is not None:
@@ -534,6 +533,19 @@ class Cursor:
         self.options = replace(self.options, docs_choice=choice, docs_call=address or "")
         self.rebuild()
         return self.blocks[self._find_docs_index(choice, address)]
+
+    def _find_next_docs_choice(self, address: str | None) -> DocsChoice:
+        """Return the docs that are shown next for the call at `address`.
+
+        At another call than before, the choices begin again, unless the docs of all functions are
+        shown.
+        """
+        choices = docs_choices(IndexedItem(self.detail.displayed_item), address)
+        current = self.options.docs_choice
+        is_at_other_call = address is not None and address != self.options.docs_call
+        if is_at_other_call and current != "all":
+            current = ""
+        return next_docs_choice(choices, current)
 
     def _find_docs_index(self, choice: DocsChoice, address: str | None) -> int:
         """Return the index of the function docs that are shown, else of the call, else of the
@@ -553,15 +565,15 @@ class Cursor:
         It is the call under the cursor, or the first call of the turn under the cursor. Outside
         turns, it is the first call of the item.
         """
-        target = self.target
-        part = parse_address(target)
-        is_turn = part is not None and part.call is None
-        if part is not None and is_turn:
+        part = parse_address(self.target)
+        if part is not None and part.call is None:
+            # The cursor is on the heading of a turn.
             has_calls = any(pair.turn == part.turn for pair in self.detail.displayed_item.pairs)
             return call_address(part.turn, 0) if has_calls else None
 
-        for candidate in [target, *(block.target or "" for block in self.blocks)]:
-            call = get_enclosing_call_address(candidate)
+        targets = [block.target for block in self.blocks if block.target is not None]
+        for target in [self.target, *targets]:
+            call = get_enclosing_call_address(target)
             if call:
                 return call
         return None

@@ -446,8 +446,10 @@ def header_line(
         follows_id=show_id,
     )
 
+    # The id gets what verdicts and facts leave. Its minimum matters more than the facts.
     free_cells = cells - line_width(verdict_part) - 1
-    id_cells = max(free_cells - facts.min_width, min(free_cells, MIN_HEADER_ID_CELLS))
+    min_id_cells = min(free_cells, MIN_HEADER_ID_CELLS)
+    id_cells = max(free_cells - facts.min_width, min_id_cells)
     left: Line = ((f" {truncate_middle(item_id, id_cells)}", "strong"), *verdict_part)
     right = facts.fit_to_width(cells - line_width(left) - MIN_HEADER_BLANKS)
     if not right:
@@ -475,21 +477,24 @@ def _fit_header_verdicts(
     follows_id: bool,
 ) -> Line:
     """Return position and verdicts in the widest layout that leaves enough of `cells` for the
-    facts, or else in the narrowest one. Badges matter more than a comfortable name of the run.
+    facts, or else in the narrowest one.
     """
     verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
-    attempts = [
-        (BADGE_LAYOUTS, facts.preferred_width),
-        (BADGE_LAYOUTS, facts.min_width),
-        (HEADER_LAYOUTS, facts.min_width),
-    ]
-    for layouts, facts_cells in attempts:
-        for layout in layouts:
-            gap = layout.gap if follows_id else ""
-            line = layout.build(gap + position, verdicts, is_stale=detail.row.stale)
-            if line_width(line) + facts_cells <= cells:
-                return line
-    return line
+
+    def build(layout: _HeaderLayout) -> Line:
+        gap = layout.gap if follows_id else ""
+        return layout.build(gap + position, verdicts, is_stale=detail.row.stale)
+
+    for layout in BADGE_LAYOUTS:
+        line = build(layout)
+        if line_width(line) + facts.preferred_width <= cells:
+            return line
+    # Badges matter more than a comfortable name of the run, so the facts get their minimum now.
+    for layout in HEADER_LAYOUTS:
+        line = build(layout)
+        if line_width(line) + facts.min_width <= cells:
+            return line
+    return build(HEADER_LAYOUTS[-1])
 
 
 def _format_position(item_index: int | None, n_items: int) -> str:
@@ -739,29 +744,33 @@ class _VerdictBlocks(NamedTuple):
 def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _VerdictBlocks:
     """Divide the blocks of the verdicts into those above the task and those below the answer.
 
-    They usually are below the answer. The end of a long conversation is far away, so the reasons
-    for its verdicts are above the task. They are there too if all verdicts are from judges, and
-    then the comments of the judges follow them.
+    They usually are below the answer. The reasons are above in a trajectory, because its end is far
+    away. If all verdicts are from judges, the reasons and the comments of the judges are above.
     """
     is_only_judged = _is_only_judged(indexed)
-    is_summary_useful = indexed.is_trajectory or is_only_judged
     # If only the last turn is judged, it stands beside the verdicts at the end.
-    has_reasons_above = is_summary_useful and not indexed.only_last_turn_judged
-    max_rows = TRAJECTORY_REASON_ROWS if has_reasons_above else RATIONALE_ROWS
+    are_reasons_above = (
+        indexed.is_trajectory or is_only_judged
+    ) and not indexed.only_last_turn_judged
+    max_rows = TRAJECTORY_REASON_ROWS if are_reasons_above else RATIONALE_ROWS
     reasons = verdict_reason_blocks(indexed, max_rows, options)
-    judge_comments = judge_blocks(indexed, max_rows=max_rows)
+    comments = judge_blocks(indexed, max_rows=max_rows)
     if is_only_judged:
         # The cursor starts at the first heading, and should start at the comments.
-        for block in judge_comments:
+        for block in comments:
             block.is_heading = True
 
-    if not has_reasons_above and not is_only_judged:
-        return _VerdictBlocks([], reasons + judge_comments)
-    if not has_reasons_above:
-        return _VerdictBlocks(judge_comments, reasons)
-    if not is_only_judged:
-        return _VerdictBlocks(reasons, judge_comments)
-    return _VerdictBlocks(reasons + judge_comments, [])
+    above: list[Block] = []
+    below: list[Block] = []
+    if are_reasons_above:
+        above += reasons
+    else:
+        below += reasons
+    if is_only_judged:
+        above += comments
+    else:
+        below += comments
+    return _VerdictBlocks(above, below)
 
 
 def _is_only_judged(indexed: IndexedItem) -> bool:

@@ -54,8 +54,9 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
 
     Empty if there are no other runs, or no room.
     """
+    has_several_runs = len(run_rows) > 1
     # Several runs need a second line: at least the one with the number of runs that have no room.
-    min_rows = MIN_PANEL_ROWS if len(run_rows) == 1 else MIN_PANEL_ROWS + 1
+    min_rows = MIN_PANEL_ROWS + 1 if has_several_runs else MIN_PANEL_ROWS
     if not run_rows or free_rows < min_rows:
         return []
 
@@ -64,13 +65,15 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
     if n_shown > max_lines:
         # The last line has the number of the other runs.
         n_shown = max_lines - 1
+
     longest_name = max(display_width(format_run_name(row)) for row in run_rows)
     name_cells = min(longest_name, MAX_RUN_NAME_CELLS)
     inner_cells = cells - FRAME_CELLS
     lines = [_other_run_line(row, name_cells, inner_cells) for row in run_rows[:n_shown]]
-    if n_shown < len(run_rows):
-        n_hidden = format_count(len(run_rows) - n_shown, "more run")
-        lines.append(make_line(f"{symbols().ellipsis} {n_hidden}", "dim"))
+    n_hidden = len(run_rows) - n_shown
+    if n_hidden > 0:
+        hidden_runs = format_count(n_hidden, "more run")
+        lines.append(make_line(f"{symbols().ellipsis} {hidden_runs}", "dim"))
     return box_lines("Other runs", lines, cells, _failure_count_line(run_rows))
 
 
@@ -145,8 +148,9 @@ def find_most_given_answer(store: Store, item: int) -> int | None:
             n_runs[prediction.calls] += 1
     if not n_runs:
         return None
-    ((calls, _),) = n_runs.most_common(1)
-    return first_item_by_calls[calls]
+    # `max` returns the first of several equal ones.
+    most_given_calls = max(n_runs, key=lambda calls: n_runs[calls])
+    return first_item_by_calls[most_given_calls]
 
 
 COLUMNS_MIN_CELLS = 120

@@ -112,29 +112,15 @@ class _TurnIndex:
         `is_context`: whether the benchmark supplied the step, so that the model is not judged by
         it.
         """
+        messages = self._messages_by_step.get(step, [])
         call_events = self._list_call_events(step)
-        n_calls = len(call_events)
-        n_results = 0
-        are_calls_listed = False
-        events: list[TimelineEvent] = []
+        names = _name_message_events(messages, n_calls=len(call_events))
 
-        for index, message in enumerate(self._messages_by_step.get(step, [])):
-            if message.role != "assistant" and not are_calls_listed:
-                events += call_events
-                are_calls_listed = True
-
-            name = f"{message.role}:{index}"
-            if message.role == "tool":
-                n_results += 1
-                belongs_to_call = n_results <= n_calls
-                if belongs_to_call:
-                    continue
-                # The first results belong to the calls, and the others are numbered.
-                if n_calls:
-                    name = f"tool:more{n_results - n_calls - 1}"
-                else:
-                    name = f"tool:{n_results}"
-
+        message_events = []
+        for message, name in zip(messages, names, strict=True):
+            if name is None:
+                # The event of a call contains this result.
+                continue
             event = TimelineEvent(
                 "message",
                 step=step,
@@ -142,11 +128,12 @@ class _TurnIndex:
                 message=message,
                 is_context=is_context,
             )
-            events.append(event)
+            message_events.append(event)
 
-        if not are_calls_listed:
-            events += call_events
-        return events
+        n_before_calls = _count_first_replies(messages)
+        before_calls = message_events[:n_before_calls]
+        after_calls = message_events[n_before_calls:]
+        return [*before_calls, *call_events, *after_calls]
 
     def _list_call_events(self, step: int) -> list[TimelineEvent]:
         """Return the calls of a step with their results.
@@ -176,6 +163,36 @@ class _TurnIndex:
 
 def _step_key(step: int) -> str:
     return f"step:{step + 1}"
+
+
+def _name_message_events(messages: Sequence[Message], n_calls: int) -> list[str | None]:
+    """Return a name such as `assistant:0` for each message of a step. It becomes a part of a key.
+
+    The first results belong to the calls of the step, and have no name. The others are numbered.
+    """
+    names: list[str | None] = []
+    n_results = 0
+    for index, message in enumerate(messages):
+        if message.role != "tool":
+            names.append(f"{message.role}:{index}")
+            continue
+
+        n_results += 1
+        if n_results <= n_calls:
+            names.append(None)
+        elif n_calls:
+            names.append(f"tool:more{n_results - n_calls - 1}")
+        else:
+            names.append(f"tool:{n_results}")
+    return names
+
+
+def _count_first_replies(messages: Sequence[Message]) -> int:
+    """Return the number of messages of the model before the first message of another role."""
+    for index, message in enumerate(messages):
+        if message.role != "assistant":
+            return index
+    return len(messages)
 
 
 def list_turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
@@ -273,18 +290,19 @@ def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
     reply.
     """
     if first.call is not None and second.call is not None:
-        if first.pair is None or second.pair is None:
-            return False
-        # Extra calls have the state `+`, or a blank if they are allowed.
-        is_first_extra = first.pair.state in {"+", " "}
-        if not is_first_extra or first.pair.state != second.pair.state:
-            return False
-        return is_same_call(first.call, second.call)
+        are_extra = _are_extra_calls(first.pair, second.pair)
+        return are_extra and is_same_call(first.call, second.call)
+    if first.message is not None and second.message is not None:
+        are_replies = first.message.role == second.message.role == "assistant"
+        return are_replies and first.message.content == second.message.content
+    return False
 
-    if first.message is None or second.message is None:
+
+def _are_extra_calls(first: CallPair | None, second: CallPair | None) -> bool:
+    """Whether two pairs are extra calls of the same state: `+`, or a blank if they are allowed."""
+    if first is None or second is None:
         return False
-    are_replies = first.message.role == "assistant" and second.message.role == "assistant"
-    return are_replies and first.message.content == second.message.content
+    return first.state == second.state and first.state in {"+", " "}
 
 
 REPLY_ROWS = 10
@@ -446,17 +464,7 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
         widths = _reply_columns(cells)
         golden_rows, golden_has_more = wrap_first_rows(golden, widths.golden, max_rows)
         predicted_rows, predicted_has_more = wrap_first_rows(predicted, widths.predicted, max_rows)
-
-        rendered: list[Line] = []
-        row_pairs = zip_longest(golden_rows, predicted_rows, fillvalue="")
-        for index, (golden_row, predicted_row) in enumerate(row_pairs):
-            line = LineBuilder()
-            line.add("  ")
-            line.add_padded("reply" if index == 0 else "", widths.name + 2, "dim")
-            line.add_padded(golden_row.rstrip(), widths.golden + 2, "golden")
-            line.add(predicted_row, predicted_style)
-            rendered.append(line.build())
-
+        rendered = _two_replies_lines(golden_rows, predicted_rows, widths, predicted_style)
         if golden_has_more or predicted_has_more:
             sizes = f"{format_size(golden)} and {format_size(predicted)}"
             indent = " " * (REPLY_LABEL_CELLS + 4)
@@ -473,6 +481,25 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
         title="reply",
         full_text=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
     )
+
+
+def _two_replies_lines(
+    golden_rows: Sequence[str], predicted_rows: Sequence[str], widths: Columns, style: str
+) -> list[Line]:
+    """Return the rows of two replies side by side, with the label `reply` before the first ones.
+
+    `style`: style of the model's reply.
+    """
+    lines = []
+    row_pairs = zip_longest(golden_rows, predicted_rows, fillvalue="")
+    for index, (golden_row, predicted_row) in enumerate(row_pairs):
+        line = LineBuilder()
+        line.add("  ")
+        line.add_padded("reply" if index == 0 else "", widths.name + 2, "dim")
+        line.add_padded(golden_row.rstrip(), widths.golden + 2, "golden")
+        line.add(predicted_row, style)
+        lines.append(line.build())
+    return lines
 
 
 USER_ROWS = 6
@@ -701,8 +728,9 @@ class _EventFilter:
     def _is_log_shown(self, message: Message) -> bool:
         """Whether a log or system message is shown.
 
-        In a step with calls, it is shown only at the end: after the last result, in a step after
-        the last reply. In a step without calls, a log is shown if the model said nothing.
+        In a step without calls, a system message is shown, and a log if the model wrote no text in
+        the step. In a step with calls, both are shown only after the last result, and only if the
+        model says nothing in a later step.
         """
         # An unknown part may be a call or a text, so it is never omitted.
         if message.name == UNKNOWN_PARTS:
@@ -711,8 +739,8 @@ class _EventFilter:
         if not has_calls:
             return message.role == "system" or message.step not in self._steps_with_text
 
-        is_after_replies = message.step >= self._last_reply_step
-        return is_after_replies and id(message) in self._ids_after_results
+        is_in_last_steps = message.step >= self._last_reply_step
+        return is_in_last_steps and id(message) in self._ids_after_results
 
 
 def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:

@@ -381,18 +381,32 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     The benchmark supplied these turns, so that the model continues them. A long dialogue is folded
     to one line with its size.
     """
-    judged_turn = indexed.n_turns - 1
+    n_earlier_turns = indexed.n_turns - 1
     messages = []
-    for turn in range(judged_turn):
+    for turn in range(n_earlier_turns):
         messages += [each for each in indexed.messages.get(turn, []) if each.role != "log"]
     if not messages:
         return []
 
+    head = _earlier_dialogue_heading(messages, n_earlier_turns, options)
+    if head.folded:
+        return [head]
+    content: list[Block] = []
+    for turn in range(n_earlier_turns):
+        content += opening_message_blocks(indexed, turn, options)
+        content += turn_event_blocks(indexed, turn, options)
+    return [head, *set_parent_block(content, EARLIER_DIALOGUE_KEY)]
+
+
+def _earlier_dialogue_heading(
+    messages: Sequence[Message], n_turns: int, options: DisplayOptions
+) -> Block:
+    """Return the heading of the earlier dialogue, with the numbers of its turns and messages."""
     text = "".join(message.content for message in messages)
     is_long = len(text) > MAX_UNFOLDED_CHARS or len(messages) > MAX_UNFOLDED_MESSAGES
     folded = options.is_folded(EARLIER_DIALOGUE_KEY, is_long)
 
-    turns = "turn 1" if judged_turn == 1 else f"turns 1-{judged_turn}"
+    turns = "turn 1" if n_turns == 1 else f"turns 1-{n_turns}"
     facts = f"{turns} · {format_count(len(messages), 'message')}, {format_size(text)}"
 
     def heading_lines(cells: int) -> list[Line]:
@@ -403,7 +417,7 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
             heading.add(f" · folded, {options.unfold_hint}", "dim")
         return [rule_line(heading.build(), cells)]
 
-    head = Block(
+    return Block(
         EARLIER_DIALOGUE_KEY,
         heading_lines,
         foldable=True,
@@ -411,14 +425,6 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
         title="earlier dialogue",
         full_text=lambda: text,
     )
-    if folded:
-        return [head]
-
-    content: list[Block] = []
-    for turn in range(judged_turn):
-        content += opening_message_blocks(indexed, turn, options)
-        content += turn_event_blocks(indexed, turn, options)
-    return [head, *set_parent_block(content, EARLIER_DIALOGUE_KEY)]
 
 
 FIELD_PATH_SHARE = 0.5
@@ -517,8 +523,7 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """Return the turns that are unfolded at first, so that the reader sees where the model failed.
 
     A short trajectory is unfolded as a whole. In a long one, the failing turn and the turn of the
-    decisive step are unfolded. If neither is known, it is the first turn with a difference, else a
-    turn with calls, else the last turn.
+    decisive step are unfolded. If neither is known, it is the first turn with a difference.
     """
     n_messages = sum(len(messages) for messages in indexed.messages.values())
     if n_messages <= MAX_OPEN_MESSAGES:
@@ -534,6 +539,7 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     if turns:
         return turns
 
+    # Without differences, no turn matters more than the others.
     turns_with_calls = indexed.turns_with_calls()
     if not turns_with_calls:
         return {indexed.n_turns - 1}

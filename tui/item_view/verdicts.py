@@ -133,13 +133,21 @@ def _lines_with_review_marks(
         mark.add(*_review_mark(opinion))
     mark.add(" ")
 
-    # If the first line ends with a horizontal rule, shorten the rule to make room. Other text is
-    # cut with an ellipsis.
-    if first and set(first[-1][0]) <= {symbols().rule}:
-        rule, style = first[-1]
-        n_dashes = max(len(rule) - mark.width - 1, 0)
-        first = (*first[:-1], (rule[:n_dashes], style))
-    return [justify_line(first, mark.build(), cells), *others]
+    # A rule at the end of the first line makes room. Any other text is cut with an ellipsis.
+    shortened = _shorten_rule_at_end(first, mark.width + 1)
+    return [justify_line(shortened, mark.build(), cells), *others]
+
+
+def _shorten_rule_at_end(line: Line, cells: int) -> Line:
+    """Shorten the horizontal rule at the end of a line by `cells`. Other lines stay as they are."""
+    if not line:
+        return line
+    *parts, (last_text, style) = line
+    is_rule = set(last_text) <= {symbols().rule}
+    if not is_rule:
+        return line
+    n_dashes = max(len(last_text) - cells, 0)
+    return (*parts, (last_text[:n_dashes], style))
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
@@ -282,13 +290,16 @@ def paragraph_lines(
     """
     if not text:
         return []
-    room = cells - display_width(label) - 2
-    rows, has_more = wrap_first_rows(text, room, max_rows)
+    indent = "  "
+    ending = " …"
+    text_cells = cells - len(indent) - display_width(label)
+    rows, has_more = wrap_first_rows(text, text_cells, max_rows)
     if has_more:
-        # The ellipsis takes two cells.
-        shortened = clip(rows[-1], max(room - 2, 1)).rstrip("… ")
-        rows[-1] = shortened + " …"
-    return [(("  ", ""), *line) for line in prefix_rows_with_label(label, rows, style)]
+        last_row_cells = max(text_cells - len(ending), 1)
+        # `clip` may have added an ellipsis of its own.
+        last_row = clip(rows[-1], last_row_cells).rstrip("… ")
+        rows[-1] = last_row + ending
+    return [((indent, ""), *line) for line in prefix_rows_with_label(label, rows, style)]
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
@@ -924,15 +935,23 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     if verdict is not None and verdict.error_type:
         code = verdict.error_type
 
-    sentence = ""
-    if not item.has_incident:
-        # In an incident, the checker would explain the text of the failure as the model's reply.
-        reason = format_verdict_reason(verdict, item_error_type)
-        # The error type is shown apart from the sentence.
-        sentence = reason.removeprefix(code).removeprefix(":").strip()
+    sentence = _format_reason_without_code(item, verdict, item_error_type, code)
     if not sentence:
         sentence = describe_error_type(code) or code
-    return Reason(source, value, sentence=sentence, code="" if sentence == code else code)
+    # An error type that is the sentence itself is not shown twice.
+    shown_code = "" if sentence == code else code
+    return Reason(source, value, sentence=sentence, code=shown_code)
+
+
+def _format_reason_without_code(
+    item: Item, verdict: Verdict | None, item_error_type: str | None, code: str
+) -> str:
+    """Return the reason of a verdict without its error type `code`, which is shown beside it."""
+    if item.has_incident:
+        # The checker would explain the text of the failure as the model's reply.
+        return ""
+    reason = format_verdict_reason(verdict, item_error_type)
+    return reason.removeprefix(code).removeprefix(":").strip()
 
 
 def verdict_reason_blocks(
@@ -1008,12 +1027,12 @@ def _reason_lines(
 ) -> list[Line]:
     """Render the reasons of the official and the recomputed verdict, and remarks.
 
-    If both verdicts are equal, one reason is enough, and the recomputed one is shown, because it
-    names the argument. If they differ, both are shown.
+    If the verdicts differ, each has its reason. Else they share one.
     """
     has_both = official.value is not None and recomputed.value is not None
     differ = has_both and official.value != recomputed.value
 
+    # The reason of the recomputed verdict comes first, because it names the argument.
     main = recomputed
     other = official
     if recomputed.value is None and official.sentence:
@@ -1032,12 +1051,11 @@ def _reason_lines(
     else:
         lines += _common_reason_lines(main, other, cells, max_rows)
 
+    # The number of a turn in a reason counts from 0, which a remark explains.
+    names_turn = "turn" in f"{main.sentence} {other.sentence}"
+    max_note_rows = 1 if options.frames else RATIONALE_ROWS
     return lines + _verdict_remark_lines(
-        item,
-        cells,
-        # The number of a turn in a reason counts from 0, which a remark explains.
-        show_failing_turn="turn" in f"{main.sentence} {other.sentence}",
-        max_note_rows=1 if options.frames else RATIONALE_ROWS,
+        item, cells, show_failing_turn=names_turn, max_note_rows=max_note_rows
     )
 
 
@@ -1097,11 +1115,15 @@ def _append_error_type(lines: list[Line], error_type: str, cells: int) -> list[L
     """Return the lines with the error type after the last line, or below it if it does not fit."""
     if not error_type or not lines:
         return lines
-    error_type = sanitize(error_type)
+    text = sanitize(error_type)
     *first_lines, last_line = lines
-    if line_width(last_line) + 3 + display_width(error_type) <= cells:
-        return [*first_lines, (*last_line, ("   ", ""), (error_type, "dim"))]
-    below: Line = (("  ", ""), (truncate_error_type(error_type, cells - 2), "dim"))
+    line_with_error_type: Line = (*last_line, ("   ", ""), (text, "dim"))
+    if line_width(line_with_error_type) <= cells:
+        return [*first_lines, line_with_error_type]
+
+    indent = "  "
+    shortened = truncate_error_type(text, cells - len(indent))
+    below: Line = ((indent, ""), (shortened, "dim"))
     return [*lines, below]
 
 
@@ -1144,11 +1166,13 @@ def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) ->
 
     functions = {argument.function for argument in arguments if argument.function}
     for index, reasons in reasons_by_index.items():
-        block = blocks[index]
-        lines = partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS])
         # If the strongest reason is about a whole call, no argument of it is the suspect part.
         strongest = suspicion.reasons[0]
-        is_about_call = strongest not in reasons and any(name in strongest for name in functions)
+        names_function = any(function in strongest for function in functions)
+        is_about_call = names_function and strongest not in reasons
+
+        block = blocks[index]
+        lines = partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS])
         noted[index] = replace(block, lines=lines, is_suspect=not is_about_call)
     return noted
 
@@ -1183,9 +1207,9 @@ def _find_mentioned_argument(arguments: Sequence[_ArgumentOfCall], reason: str) 
     If the reason names a function, the argument of its call is meant, else the first argument with
     this name.
     """
-    # The argument is the first word after the kind of the reason.
-    _, _, statement = reason.rpartition("may be right: ")
-    if statement == reason:
+    # The argument is the first word after `may be right: `, or else after the first colon.
+    _, marker, statement = reason.rpartition("may be right: ")
+    if not marker:
         _, _, statement = reason.partition(": ")
     candidates = [argument for argument in arguments if _begins_with_name(statement, argument.name)]
     for argument in candidates:

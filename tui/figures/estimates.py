@@ -123,11 +123,15 @@ class RunSample:
         an interval.
         """
         own = self.own_estimate
-        if own is not None and own.low is not None and own.high is not None:
+        if own is not None:
+            if own.low is None or own.high is None:
+                return None
             return (own.high - own.low) / 2 / PERCENTAGE_POINT.get(own.unit, 1.0)
-        if own is None and self.estimate is not None:
-            return 50 * (self.estimate.high - self.estimate.low)
-        return None
+
+        if self.estimate is None:
+            return None
+        # The limits of a pass rate are shares, from 0 to 1.
+        return 100 * (self.estimate.high - self.estimate.low) / 2
 
     @property
     def n_disagreements(self) -> int:
@@ -235,20 +239,18 @@ def build_accuracy_figure(
     """
     figures = []
     for run in runs:
-        sample = sample_by_run.get(run.run)
+        # A sample that is not read yet is shown like an empty one.
+        sample = sample_by_run.get(run.run, RunSample(run.run))
         run_figures = replace(
-            make_run_figures(run),
-            estimate=sample.estimate if sample is not None else None,
-            own=own_scores.get(run.run),
+            make_run_figures(run), estimate=sample.estimate, own=own_scores.get(run.run)
         )
-        figures.append(
-            AccuracyFigures(
-                run_figures,
-                own_estimate=sample.own_estimate if sample is not None else None,
-                is_estimating_own=sample is not None and sample.is_estimating_own,
-                is_reading=run.run in unread_runs,
-            )
+        accuracy = AccuracyFigures(
+            run_figures,
+            own_estimate=sample.own_estimate,
+            is_estimating_own=sample.is_estimating_own,
+            is_reading=run.run in unread_runs,
         )
+        figures.append(accuracy)
     return build_accuracy_table(figures, 100 * TARGET_HALF_WIDTH)
 
 
@@ -386,20 +388,21 @@ def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Li
         hint = _press_hint("estimates.metrics", key_names)
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint}")
 
-    estimate = sample.estimate
     draw_hint = _press_hint("estimates.draw", key_names)
-    if estimate is None:
+    if sample.estimate is None:
         text = "The sample covers only part of the run. Draw one from the whole run"
         return make_line(text + draw_hint, "warn")
     if sample.is_estimating_own:
         return make_line("All drawn items are reviewed. Estimating the benchmark's own metric ...")
+
     target = f"{symbols().plus_minus} 2 points"
-    if sample.n_needed:
-        text = f"All drawn items are reviewed. For {target}, draw {sample.n_needed:,} more"
-        return make_line(text + draw_hint)
-    if sample.n_needed is None:
+    n_needed = sample.n_needed
+    if n_needed is None:
         return make_line("All drawn items are reviewed")
-    return make_line(f"The estimate is accurate to {target}")
+    if n_needed == 0:
+        return make_line(f"The estimate is accurate to {target}")
+    text = f"All drawn items are reviewed. For {target}, draw {n_needed:,} more"
+    return make_line(text + draw_hint)
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
@@ -526,16 +529,23 @@ def expected_interval_line(
         text = f"expected: about {sign} {points:.1f} points"
     else:
         text = f"expected: at most {sign} {_largest_expected_points(size, run):.0f} points"
+    return make_line(text + _format_items_of_annotators(form_values, size), "dim")
 
-    # All annotators review the shared items, and each one a part of the others.
-    n_shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
+
+def _format_items_of_annotators(form_values: Mapping[str, str], size: int) -> str:
+    """Return how many of `size` items each annotator in the form gets: `, 30 items each`.
+
+    All annotators review the shared items (the field `overlap`), and each one a part of the others.
+    """
     annotators = _split_names(form_values.get("annotators", ""))
-    if annotators:
-        n_items_each = n_shared + ceil((size - n_shared) / len(annotators))
-        text += f", {format_count(n_items_each, 'item')}"
-        if len(annotators) > 1:
-            text += " each"
-    return make_line(text, "dim")
+    if not annotators:
+        return ""
+    n_shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
+    n_own_items = ceil((size - n_shared) / len(annotators))
+    text = f", {format_count(n_shared + n_own_items, 'item')}"
+    if len(annotators) > 1:
+        text += " each"
+    return text
 
 
 def _split_names(text: str) -> list[str]:
@@ -551,21 +561,22 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     """
     if sample is None or sample.half_width is None:
         return None
-    n_known = sample.n_decided
+    n_labels = sample.n_decided
     n_items = run.n_items
-    if not 0 < n_known < n_items:
+    if not 0 < n_labels < n_items:
         return None
 
-    target = 100 * TARGET_HALF_WIDTH
-    needed = sample.n_needed or 0
-    n_then = n_known + size
-    if needed and size >= needed:
-        # The needed labels give exactly the target, so that the form agrees with the advice.
-        return target * _shrink_interval(n_known + needed, n_then, n_items)
+    n_labels_then = n_labels + size
+    points_then = sample.half_width * _shrink_interval(n_labels, n_labels_then, n_items)
+    n_needed = sample.n_needed
+    if not n_needed:
+        return points_then
 
-    points_then = sample.half_width * _shrink_interval(n_known, n_then, n_items)
-    # With fewer labels than the target needs, the interval does not reach the target.
-    return max(points_then, target) if needed else points_then
+    # The result agrees with the advice, which says that `n_needed` labels give exactly the target.
+    target = 100 * TARGET_HALF_WIDTH
+    if size >= n_needed:
+        return target * _shrink_interval(n_labels + n_needed, n_labels_then, n_items)
+    return max(points_then, target)
 
 
 def _shrink_interval(n_before: int, n_after: int, n_items: int) -> float:

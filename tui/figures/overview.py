@@ -256,19 +256,27 @@ def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
     The first source that has a verdict on every item counts, in this order: official, recomputed,
     judge.
     """
+    counts = _find_category_counts(run, category)
+    if counts is None:
+        return None
     # `rule` is the key of recomputed verdicts.
     sources = ["official", "rule"]
     if run.has_only_judge_verdicts:
         sources.append("judge")
 
+    n_items = counts["n"]
+    for source in sources:
+        has_all_verdicts = counts[f"{source}_known"] == n_items
+        if has_all_verdicts:
+            return float(counts[f"{source}_pass"] / n_items)
+    return None
+
+
+def _find_category_counts(run: RunRow, category: str) -> Mapping[str, Any] | None:
+    """Return the counts of a category of the run, or None if it has no items."""
     for counts in run.categories:
-        n_items = counts["n"]
-        if counts["category"] != category or not n_items:
-            continue
-        for source in sources:
-            if counts[f"{source}_known"] == n_items:
-                return float(counts[f"{source}_pass"] / n_items)
-        return None
+        if counts["category"] == category and counts["n"]:
+            return counts
     return None
 
 
@@ -355,27 +363,18 @@ def build_run_table(
     """
     labels = format_run_names(overview.runs)
     longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
-
     if overview.blind:
-        max_name = cells - BLIND_PROGRESS_CELLS
-        name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
-        table = lay_out_fixed_columns(
-            [_name_column(labels, runs, name_cells), _own_progress_column()], runs
-        )
-        return RunTable(table.heading, table.rows, 0)
+        return _lay_out_blind_run_table(runs, labels, longest_name, cells)
 
     # A narrow table has shorter names and no bar.
-    max_name = MAX_NARROW_NAME_CELLS
-    bar_cells = 0
-    if cells >= WIDE_TABLE_CELLS:
-        max_name = MAX_NAME_CELLS
-        bar_cells = RATE_BAR_CELLS
+    is_wide = cells >= WIDE_TABLE_CELLS
+    max_name = MAX_NAME_CELLS if is_wide else MAX_NARROW_NAME_CELLS
     name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
     columns = [
         _name_column(labels, runs, name_cells, style="strong"),
         *_list_own_score_columns(runs, overview),
         _overall_rate_column(runs),
-        _overall_bar_column(bar_cells),
+        _overall_bar_column(RATE_BAR_CELLS if is_wide else 0),
         *_list_extra_columns(runs),
     ]
 
@@ -386,6 +385,17 @@ def build_run_table(
     table = lay_out_fixed_columns(columns + category_columns, runs)
     n_hidden_categories = len(categories) - len(category_columns)
     return RunTable(table.heading, table.rows, n_hidden_categories)
+
+
+def _lay_out_blind_run_table(
+    runs: Sequence[RunRow], labels: Mapping[int, str], longest_name: int, cells: int
+) -> RunTable:
+    """Lay out the runs with their names and the annotator's own progress."""
+    max_name = cells - BLIND_PROGRESS_CELLS
+    name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
+    columns = [_name_column(labels, runs, name_cells), _own_progress_column()]
+    table = lay_out_fixed_columns(columns, runs)
+    return RunTable(table.heading, table.rows, n_hidden_categories=0)
 
 
 def _name_column(
@@ -408,19 +418,14 @@ def _own_progress_column() -> FixedColumn[RunRow]:
 def _list_own_score_columns(
     runs: Sequence[RunRow], overview: Overview
 ) -> list[FixedColumn[RunRow]]:
-    """Return the column with the benchmark's own metric. While it is computed, the column is as
-    wide as it will be.
-    """
+    """Return the column with the benchmark's own metric. Empty if the benchmark has none."""
     if overview.pending_own_metric:
-        title = sanitize(overview.pending_own_metric)
-        width = max(display_width(title), OWN_SCORE_CELLS)
-        waiting = make_line(symbols().ellipsis, "dim")
-        return [FixedColumn(title, width, lambda _: waiting, align_right=True)]
+        return [_pending_score_column(overview.pending_own_metric)]
 
-    own_scores = overview.own_scores
     figures = {}
     for run in runs:
-        figures[run.run] = replace(make_run_figures(run), own=own_scores.get(run.run))
+        own_score = overview.own_scores.get(run.run)
+        figures[run.run] = replace(make_run_figures(run), own=own_score)
     own = make_own_column(list(figures.values()))
     if own is None:
         return []
@@ -433,6 +438,14 @@ def _list_own_score_columns(
         return (make_styled_text(cells[run.run]),)
 
     return [FixedColumn(own.title, width, make_cell, align_right=True)]
+
+
+def _pending_score_column(metric_title: str) -> FixedColumn[RunRow]:
+    """Return the column of a metric that is still computed. It is as wide as it will be then."""
+    title = sanitize(metric_title)
+    width = max(display_width(title), OWN_SCORE_CELLS)
+    waiting = make_line(symbols().ellipsis, "dim")
+    return FixedColumn(title, width, lambda _: waiting, align_right=True)
 
 
 def _overall_rate_column(runs: Sequence[RunRow]) -> FixedColumn[RunRow]:
@@ -510,14 +523,14 @@ def _items_cell(run: RunRow) -> StyledText:
 
 def _list_category_columns(categories: Sequence[str], max_width: int) -> list[FixedColumn[RunRow]]:
     """Return a column with the pass rate of each category, as many as fit into `max_width`."""
+    gap = " "
     widths: dict[str, int] = {}
-    room = max_width
+    free_cells = max_width
     for name in categories:
-        needed = max(display_width(sanitize(name)), MIN_CATEGORY_CELLS)
-        # A blank separates the columns.
-        width = min(needed, MAX_CATEGORY_CELLS)
-        room -= width + 1
-        if room < 0:
+        needed_cells = max(display_width(sanitize(name)), MIN_CATEGORY_CELLS)
+        width = min(needed_cells, MAX_CATEGORY_CELLS)
+        free_cells -= len(gap) + width
+        if free_cells < 0:
             break
         widths[name] = width
 
@@ -525,7 +538,7 @@ def _list_category_columns(categories: Sequence[str], max_width: int) -> list[Fi
     columns = []
     for name, width in widths.items():
         title = short_names.get(name, sanitize(name)).center(width)
-        columns.append(FixedColumn(title, width, partial(_category_cell, name, width), gap=" "))
+        columns.append(FixedColumn(title, width, partial(_category_cell, name, width), gap=gap))
     return columns
 
 

@@ -215,8 +215,8 @@ def pairwise_heat_maps(
 ) -> HeatMaps:
     """Draw how well each pair of annotators agrees: % agreement and Cohen's κ, as two matrices.
 
-    If there is no room for both, only the first one is drawn, and if there is no room for all
-    annotators, only some of them are shown. `max_lines`: maximum number of lines.
+    Without room for both, only the first one is drawn. Without room for all annotators, only some
+    of them are shown. `max_lines`: maximum number of lines.
     """
     coefficients = [statistic.coefficient for statistic in statistics]
     # Other coefficients are those of more than two annotators.
@@ -228,9 +228,12 @@ def pairwise_heat_maps(
     label_texts = [EQUAL_TITLE, *(sanitize(name) for name in names)]
     longest_label = max(display_width(text) for text in label_texts)
     label_cells = min(longest_label, LABEL_CELLS) + 1
-    # A line is for the heading, the others are for one annotator each.
-    n_fitting = min(max_lines - 1, (width - label_cells) // PAIR_CELLS)
-    shown_names = sorted(names)[: max(n_fitting, 0)]
+
+    # Each annotator has a column, and a row below the heading.
+    n_fitting_columns = (width - label_cells) // PAIR_CELLS
+    n_fitting_rows = max_lines - 1
+    n_fitting = max(min(n_fitting_rows, n_fitting_columns), 0)
+    shown_names = sorted(names)[:n_fitting]
     if len(shown_names) < 2:
         return HeatMaps([], 0)
 

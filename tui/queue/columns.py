@@ -77,8 +77,10 @@ def find_displayed_error_type(row: QueueRow) -> str:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return why the item has no answer, or that it passes with a corrected golden answer, else the
-    first difference (argument, golden value, predicted value), else explain the error type.
+    """Return what the last column of the queue says about an item.
+
+    It is the first of these: why the item has no answer, that it passes with a corrected golden
+    answer, the first difference between the calls, the meaning of the error type.
     """
     if row.is_incident:
         return make_line(describe_incident(row.incident or "", row.incident_certainty), "warn")
@@ -251,13 +253,9 @@ def shorten_difference_line(line: Line, width: int) -> Line:
 def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     """Shorten the two values of a difference to fit into `width`.
 
-    The name of the argument is cut only if the values would be narrower than their minimum, or if
-    they are already cut to the ends in which they differ.
+    If the values would be narrower than their minimum, the name of the argument is cut too.
     """
-    min_values_width = min(pair.values_width, 2 * MIN_VALUE_CELLS)
-    if pair.predicted.startswith(symbols().ellipsis):
-        # Only the ends are left, in which the values differ.
-        min_values_width = min(pair.values_width, width // 2)
+    min_values_width = _find_min_values_width(pair, width)
     fitted_pair = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
     if n_missing_cells > 0 and pair.name:
@@ -268,6 +266,15 @@ def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     if values_width < min_values_width:
         return fit_line(fitted_pair.build_line(), width)
     return fitted_pair.truncate_values(values_width).build_line()
+
+
+def _find_min_values_width(pair: _ValuePair, width: int) -> int:
+    """Return the minimum width of both values together, in a line of `width` cells."""
+    are_cut_to_ends = pair.predicted.startswith(symbols().ellipsis)
+    if are_cut_to_ends:
+        # Only the ends are left, in which the values differ.
+        return min(pair.values_width, width // 2)
+    return min(pair.values_width, 2 * MIN_VALUE_CELLS)
 
 
 def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
@@ -292,11 +299,10 @@ def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
 
 
 def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
-    """Return the index of the golden value at which its shown part begins.
+    """Return the index of the golden value at which its shown part begins, so that the difference
+    fits into `width`.
 
-    It is the start of the first word that differs from the predicted value. If the differing
-    character would then not fit into `width`, it is closer to this character. 0 if little would be
-    cut.
+    0 if the values are equal, or if only a few characters would be cut.
     """
     if golden == predicted:
         return 0
@@ -306,7 +312,8 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     start = max(word_starts, default=0)
 
     # In a very long word, only a few characters before the difference are shown.
-    if n_common - start + MIN_COMMON_CHARS >= width:
+    n_equal_in_word = n_common - start
+    if n_equal_in_word + MIN_COMMON_CHARS >= width:
         start = n_common - CONTEXT_CHARS
     return start if start >= MIN_COMMON_CHARS else 0
 
@@ -587,15 +594,18 @@ def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: C
     It shrinks until the difference has its preferred width. If that would cut the endings that tell
     the runs apart, it shrinks only until the difference has its comfortable width.
     """
+    # The cells that the difference would have without shrinking, without the blank before it.
     used_cells = _width_with_blank(width) + _width_with_blank(limits.min_item)
     difference_cells = free - used_cells - 1
-    n_missing = max(limits.preferred_difference - difference_cells, 0)
-    n_missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
 
-    preferred_width = width - n_missing
+    n_missing = max(limits.preferred_difference - difference_cells, 0)
+    width_for_preferred = width - n_missing
+    n_missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
+    width_for_comfortable = width - n_missing_for_comfort
+
     endings_width = measure_distinguishing_endings(widths.run_names)
-    width_for_endings = min(endings_width, width - n_missing_for_comfort)
-    return max(preferred_width, width_for_endings, limits.min_model)
+    width_for_endings = min(endings_width, width_for_comfortable)
+    return max(width_for_preferred, width_for_endings, limits.min_model)
 
 
 def _needed_item_width(widths: ColumnWidths) -> int:

@@ -189,16 +189,18 @@ def _describe_filter(filter_text: str) -> str:
     Other filters are returned as they are.
     """
     # The form is: filter of failing items, further terms, no incidents.
-    before, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
-    rest = rest.removesuffix(" incident:none")
-    if before or not rest:
+    beginning = f"{FAILING_FILTER} "
+    if not filter_text.startswith(beginning):
         return filter_text
-    if rest.startswith(INCIDENT_PREFIX):
-        return f"incidents: {format_incident_kind(rest.removeprefix(INCIDENT_PREFIX))}"
+    further_terms = filter_text.removeprefix(beginning).removesuffix(" incident:none")
+    if not further_terms:
+        return filter_text
+    if further_terms.startswith(INCIDENT_PREFIX):
+        return f"incidents: {format_incident_kind(further_terms.removeprefix(INCIDENT_PREFIX))}"
 
-    error_term = ERROR_TERM.fullmatch(rest)
+    error_term = ERROR_TERM.fullmatch(further_terms)
     meaning = describe_error_type(error_term["error_type"]) if error_term else ""
-    return f"failures: {meaning or rest}"
+    return f"failures: {meaning or further_terms}"
 
 
 MAX_ANNOTATOR_CELLS = 20
@@ -635,27 +637,23 @@ def _list_selection(
     Without a filter, search or selection, the description is the kind of queue, such as `all
     items`. The result says whether the parts already name the order of the items (`names_order`).
     """
+    search = f"search {sanitize(search_text)}" if search_text else ""
     parts = []
     if view.items:
         parts.append(f"selected {format_count(len(view.items), 'item')}")
     if filter_text:
         parts.append(f"filter {sanitize(filter_text)}")
-    search = ""
-    if search_text:
-        search = f"search {sanitize(search_text)}"
+    if search:
         parts.append(search)
-
     is_narrowed = bool(parts)
-    if not parts and view.share:
+    if not is_narrowed and view.share:
         parts.append("your items")
 
-    names_order = False
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
         parts.append(f"suspects, {format_count(cursor.n_strong, 'strong item')}")
-        names_order = True
-
+        return _Selection(parts, names_order=True, search=search, is_narrowed=is_narrowed)
     if parts:
-        return _Selection(parts, names_order, search=search, is_narrowed=is_narrowed)
+        return _Selection(parts, search=search, is_narrowed=is_narrowed)
     if view.queue == SUSPECTS_QUEUE:
         return _Selection(["suspects only"], names_order=True)
     if view.queue in PARTIAL_QUEUES:

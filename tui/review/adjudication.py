@@ -280,30 +280,17 @@ class Adjudicator:
         answer = case.disagreement.answers[number - 1]
         # The answer proposes to correct the golden answer, and nobody has decided on that yet.
         has_open_fix = bool(answer.golden_fix and answer.golden_status)
-        if not is_definite(answer.verdict) and not has_open_fix:
-            self._show_message(
-                f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted",
-                "warn",
-            )
+        if has_open_fix:
+            self._queue_review(_accept_with_golden_fix(answer))
+            return
+        if not is_definite(answer.verdict):
+            letter = format_answer_letter(number - 1)
+            self._show_message(f"answer {letter} is unsure and cannot be accepted", "warn")
             return
 
-        if has_open_fix:
-            # Accepting the answer accepts the correction too.
-            review = Annotation(
-                verdict=answer.verdict if is_definite(answer.verdict) else None,
-                fault=answer.fault or "golden",
-                golden_fix=answer.golden_fix,
-                golden_status=ACCEPTED,
-                golden_verdicts=answer.golden_verdicts,
-            )
-        else:
-            review = Annotation(
-                verdict=answer.verdict,
-                fault=answer.fault,
-                golden_fix=answer.golden_fix,
-                # Other answers propose a correction, and this one does not.
-                golden_status=REJECTED if case.disagreement.golden_status else None,
-            )
+        # If other answers propose a correction, this one does not.
+        golden_status = REJECTED if case.disagreement.golden_status else None
+        review = Annotation(verdict=answer.verdict, fault=answer.fault, golden_status=golden_status)
         self._queue_review(review)
 
     def record_verdict(self, verdict_key: str) -> None:
@@ -311,8 +298,9 @@ class Adjudicator:
         key = VERDICT_KEY_BY_NAME[verdict_key]
         fault = key.fault
         own = self.own_review
-        if fault is None and own is not None and own.verdict is None:
-            # A verdict without a fault would clear the recorded fault.
+        has_only_fault = own is not None and own.verdict is None
+        if fault is None and own is not None and has_only_fault:
+            # A verdict without a fault would clear the fault that was recorded before it.
             fault = own.fault
         review = Annotation(verdict=key.value, fault=fault)
         self._queue_review(self._decide_golden(review, key))
@@ -580,6 +568,17 @@ class Adjudicator:
             self.detail = None
         else:
             self.detail = await self._session.read_detail(case.item)
+
+
+def _accept_with_golden_fix(answer: Opinion) -> Annotation:
+    """Return the review that accepts an answer, and with it its correction of the golden answer."""
+    return Annotation(
+        verdict=answer.verdict if is_definite(answer.verdict) else None,
+        fault=answer.fault or "golden",
+        golden_fix=answer.golden_fix,
+        golden_status=ACCEPTED,
+        golden_verdicts=answer.golden_verdicts,
+    )
 
 
 def _format_saved_message(event: Event, description: str, *, is_newly_resolved: bool) -> str:

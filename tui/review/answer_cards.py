@@ -98,16 +98,19 @@ def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, c
     the question is replaced by its criterion.
     """
     right = _case_state_line(cases, case)
-    question = format_question(case)
+    start = f" {format_question(case)}"
+    gap = "   "
+    # A blank is kept free before the state.
+    free_cells = cells - line_width(right) - 1
     name = _name_disputed_part(case, detail)
-    room = cells - line_width(right) - len(question) - 5
-    if room >= min(len(name), MIN_CARD_CELLS):
-        short_name = truncate_middle(name, room)
-        left: Line = ((f" {question}", "strong"), ("   ", ""), (short_name, "dim"))
+    name_cells = free_cells - len(start) - len(gap)
+    if name_cells >= min(len(name), MIN_CARD_CELLS):
+        short_name = truncate_middle(name, name_cells)
+        left: Line = ((start, "strong"), (gap, ""), (short_name, "dim"))
         return justify_line(left, right, cells)
 
     # Without room for the question, the criterion is a part of the name.
-    short_name = truncate_middle(case_name(case, detail), cells - line_width(right) - 3)
+    short_name = truncate_middle(case_name(case, detail), free_cells - 2)
     return justify_line(make_line(f" {short_name}", "strong"), right, cells)
 
 
@@ -161,23 +164,15 @@ def answer_lines(
 
     Args:
         case: The disagreement. Annotators are named only if it is resolved.
-        item: The item.
         role: Who adjudicates.
         screen_size: Columns and rows of the screen.
         pager_key: The key that shows what does not fit.
     """
     cells, screen_rows = screen_size
     is_tall = screen_rows >= BOX_MIN_ROWS
-    # The item below needs the rest of the screen.
-    max_rows = screen_rows // 2 if is_tall else max(screen_rows * 3 // 8, MIN_CARD_ROWS + 3)
+    max_rows = _choose_max_rows(screen_rows)
     has_box = is_tall and cells >= BOX_MIN_CELLS
-
-    if has_box:
-        verdicts = _verdict_lines(case, item, role, cells - FRAME_CELLS)
-        below = box_lines("Majority and automatic verdicts", verdicts, cells)
-    else:
-        verdicts = _verdict_lines(case, item, role, cells - 1)
-        below = [fit_line(((" ", ""), *line), cells) for line in verdicts]
+    below = _lines_below_cards(case, item, role, cells, has_box=has_box)
 
     cards = _answer_card_lines(
         case,
@@ -189,6 +184,25 @@ def answer_lines(
     # If the cards need more rows than planned, the last verdicts are cut.
     n_rows_below = max(max_rows - len(cards), 1)
     return cards + below[:n_rows_below]
+
+
+def _choose_max_rows(screen_rows: int) -> int:
+    """Return the number of rows for answers and verdicts. The item below gets the others."""
+    if screen_rows >= BOX_MIN_ROWS:
+        return screen_rows // 2
+    return max(screen_rows * 3 // 8, MIN_CARD_ROWS + 3)
+
+
+def _lines_below_cards(
+    case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int, *, has_box: bool
+) -> list[Line]:
+    """Return the verdicts of the adjudicator, the majority and the automatic sources."""
+    if has_box:
+        verdicts = _verdict_lines(case, item, role, cells - FRAME_CELLS)
+        return box_lines("Majority and automatic verdicts", verdicts, cells)
+    # Without a box, a blank stands before each line.
+    verdicts = _verdict_lines(case, item, role, cells - 1)
+    return [fit_line(((" ", ""), *line), cells) for line in verdicts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,15 +517,15 @@ def _labelled_line(label: str, label_cells: int, parts: Sequence[StyledText]) ->
     """Return a label and the parts that exist, with gaps between them: `you FAIL fault model`."""
     line = LineBuilder()
     line.add_padded(label, label_cells, "dim")
-    gap = "  "
+    previous_text = label
     for text, style in parts:
         if not text:
             continue
-        line.add(gap)
+        # After the title `fault `, which ends with a blank, comes the fault itself.
+        if not previous_text.endswith("fault "):
+            line.add("  ")
         line.add(text, style)
-        # The next part is the fault itself, such as `model`.
-        is_title_of_fault = text.endswith("fault ")
-        gap = "" if is_title_of_fault else "  "
+        previous_text = text
     return line.build()
 
 
@@ -560,11 +574,17 @@ def adjudication_keys_line(hints: Sequence[KeyHint], cells: int) -> Line:
 
     # Omit one optional hint after the other, each only if the remaining hints are too wide.
     for optional_label, gap in OPTIONAL_HINTS:
-        used = sum(display_width(f"{key} {label}") for key, label in shown)
-        n_gaps = len(shown) - 1
-        if used + n_gaps * gap > cells - 1:
+        if not _hints_fit(shown, gap, cells):
             shown = [(key, label) for key, label in shown if label != optional_label]
     return key_hints_line(shown, cells, 1)
+
+
+def _hints_fit(hints: Sequence[KeyHint], gap: int, cells: int) -> bool:
+    """Whether hints with at least `gap` blanks between them fit into a line of `cells`."""
+    hint_cells = sum(display_width(f"{key} {label}") for key, label in hints)
+    gap_cells = (len(hints) - 1) * gap
+    # The line begins with a blank.
+    return 1 + hint_cells + gap_cells <= cells
 
 
 def _join_accept_hints(hints: Sequence[KeyHint]) -> KeyHint:

@@ -29,6 +29,7 @@ from fcreview.tui.review.recorder import (
     ReviewRecorder,
     ReviewSubject,
     SavedReview,
+    UndoneReview,
     describe_automatic_answer,
     find_score_criteria,
 )
@@ -559,10 +560,15 @@ class ItemReviewer:
             await self._refresh_item(f"{undone.message} (this item is not in the workspace)")
             return
         self._notify_review_saved(item, changes_other_items=undone.changes_other_items)
+        await self._show_undone_review(item, undone)
+
+    async def _show_undone_review(self, item: int, undone: UndoneReview) -> None:
+        """Show the item whose review was undone, and the message about it."""
         detail = await self._prefetcher.read_detail(item)
-        # The item is not reviewed any more.
-        if detail.row.you is None:
-            self.pace.remove_item(key)
+        is_unreviewed = detail.row.you is None
+        if is_unreviewed:
+            self.pace.remove_item(undone.event.key)
+
         if item == self.displayed.navigator.item:
             self._pending_item = None
             await self._refresh_item(undone.message)

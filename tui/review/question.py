@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fcreview.matching.first_difference import build_argument_rows
+from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.address import ITEM, RESPONSE
 from fcreview.model.item import ABSENT, Call, CallPair, DiffState, Item, StateDifference
 from fcreview.model.json_value import to_json_text
@@ -140,13 +140,23 @@ def read_question(
             details_by_answer.setdefault(answer_key, []).append(run_detail)
 
     groups = []
-    for answer_key, details_of_answer in details_by_answer.items():
-        rows = [detail.row for detail in details_of_answer]
-        first = details_of_answer[0]
-        golden_differs = first.item.golden_hash != displayed.item.golden_hash
-        groups.append(AnswerGroup(answer_key, rows, detail=first, has_other_golden=golden_differs))
+    for answer_key, details in details_by_answer.items():
+        groups.append(_make_answer_group(answer_key, details, displayed))
     groups.sort(key=lambda group: len(group.rows), reverse=True)
     return Question(displayed, groups)
+
+
+def _make_answer_group(
+    answer_key: str, details: Sequence[ItemDetail], displayed: ItemDetail
+) -> AnswerGroup:
+    """Return the group of the runs that gave the same answer, with the first run as its example."""
+    first = details[0]
+    return AnswerGroup(
+        answer_key,
+        rows=[detail.row for detail in details],
+        detail=first,
+        has_other_golden=first.item.golden_hash != displayed.item.golden_hash,
+    )
 
 
 def _make_answer_key(item: Item, calls: str) -> str:
@@ -204,15 +214,8 @@ def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
     reviewer compares with.
     """
     golden = _golden_lines(item, cells)
-    messages = [message.content for message in item.messages if message.role == "user"]
-    full_text = "\n".join(messages) or item.question
-    text_without_blank_lines = "\n".join(line for line in full_text.split("\n") if line.strip())
-
     max_question_rows = max(max_rows - len(golden), max_rows // 3, 1)
-    rows, has_more = wrap_first_rows(text_without_blank_lines, cells, max_question_rows)
-    if has_more and rows:
-        rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
-    question = [make_line(row.rstrip()) for row in rows]
+    question = _user_question_lines(item, cells, max_question_rows)
 
     # A very long golden answer is cut too. Its last line says how much is missing.
     n_free = max_rows - len(question)
@@ -221,6 +224,23 @@ def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
         more = f"{symbols().ellipsis} {format_count(len(golden) - n_shown, 'more line')}"
         golden = [*golden[:n_shown], make_line(more, "dim")]
     return question + golden
+
+
+def _user_question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
+    """Return the messages of the user without blank lines, in at most `max_rows` lines."""
+    messages = [message.content for message in item.messages if message.role == "user"]
+    full_text = "\n".join(messages) or item.question
+    text_without_blank_lines = "\n".join(line for line in full_text.split("\n") if line.strip())
+    rows, has_more = wrap_first_rows(text_without_blank_lines, cells, max_rows)
+    if has_more and rows:
+        rows[-1] = _add_ellipsis(rows[-1], cells)
+    return [make_line(row.rstrip()) for row in rows]
+
+
+def _add_ellipsis(row: str, cells: int) -> str:
+    """Return a row with an ellipsis at its end, which says that more text follows."""
+    ending = f" {symbols().ellipsis}"
+    return truncate(row.rstrip(), cells - display_width(ending)) + ending
 
 
 def docs_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
@@ -244,6 +264,18 @@ def _golden_lines(item: Item, cells: int) -> list[Line]:
 
     Example: `golden turn 1 get_weather(city="Rome")`. The label stands only on the first line.
     """
+    lines: list[Line] = []
+    label = GOLDEN_LABEL
+    text_cells = max(cells - len(GOLDEN_LABEL), 1)
+    for text in _list_golden_texts(item) or ["no call"]:
+        for row in wrap_sanitized(text, text_cells, MAX_GOLDEN_ROWS):
+            lines.append(((label, "dim"), (row, "golden")))
+            label = " " * len(GOLDEN_LABEL)
+    return lines
+
+
+def _list_golden_texts(item: Item) -> list[str]:
+    """Return a text for each golden call, for the golden reply and for the accepted answers."""
     texts = []
     has_several_turns = any(call.turn > 0 for call in item.golden)
     for call in item.golden[:MAX_CALLS_ABOVE]:
@@ -252,16 +284,9 @@ def _golden_lines(item: Item, cells: int) -> list[Line]:
     if item.extra.golden_reply is not None:
         texts.append(f"reply: {sanitize(item.extra.golden_reply)}")
     if item.extra.accepted_answers is not None:
-        answers = " or ".join(to_json_text(each) for each in item.extra.accepted_answers)
+        answers = " or ".join(to_json_text(answer) for answer in item.extra.accepted_answers)
         texts.append(f"answer: {sanitize(answers)}")
-
-    lines: list[Line] = []
-    label = GOLDEN_LABEL
-    for text in texts or ["no call"]:
-        for row in wrap_sanitized(text, max(cells - len(GOLDEN_LABEL), 1), MAX_GOLDEN_ROWS):
-            lines.append(((label, "dim"), (row, "golden")))
-            label = " " * len(GOLDEN_LABEL)
-    return lines
+    return texts
 
 
 BODY_INDENT = 2
@@ -309,14 +334,17 @@ def _group_heading_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool
     line = LineBuilder()
     line.add_padded(format_count(len(group.rows), "run"), 8, "strong")
     line.add_line(_verdict_line(group, hides_verdicts=hides_verdicts))
-    own = _own_verdict_line(group.rows)
+    own_verdict = _own_verdict_line(group.rows)
     names = [format_run_name(row) for row in group.rows]
 
-    joined = ", ".join(names)
-    if line.width + display_width(joined) + line_width(own) + 4 <= cells:
-        line.add(f"  {joined}")
-        return [justify_line(line.build(), own, cells)]
-    lines = [justify_line(line.build(), own, cells)]
+    # Two blanks stand before the names, and at least two after them.
+    joined_names = ", ".join(names)
+    needed_cells = line.width + 2 + display_width(joined_names) + 2 + line_width(own_verdict)
+    if needed_cells <= cells:
+        line.add(f"  {joined_names}")
+        return [justify_line(line.build(), own_verdict, cells)]
+
+    lines = [justify_line(line.build(), own_verdict, cells)]
     for row in _name_rows(names, cells - BODY_INDENT):
         lines.append(make_line(" " * BODY_INDENT + row))
     return lines
@@ -446,15 +474,17 @@ def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: in
     if len(pairs) > MAX_LISTED_EQUAL_CALLS:
         count = format_count(len(pairs), "call")
         return [_equal_line("=", f"{count} as in the golden answer")]
+
     lines: list[Line] = []
     for pair in pairs:
         _, predicted = indexed.golden_and_predicted_call(pair)
         if predicted is None:
             continue
         text = _turn_prefix(indexed, pair) + format_call(predicted)
-        rows, has_more = wrap_first_rows(text, cells - 2, MAX_EQUAL_CALL_ROWS)
+        text_cells = cells - 2
+        rows, has_more = wrap_first_rows(text, text_cells, MAX_EQUAL_CALL_ROWS)
         if has_more:
-            rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 4)} {symbols().ellipsis}"
+            rows[-1] = _add_ellipsis(rows[-1], text_cells)
         # Only the first row of a call has the sign of its state.
         sign: DiffState = pair.state
         for row in rows:
@@ -486,12 +516,12 @@ MAX_CALL_ROWS = 3
 
 def _reply_lines(item: Item, cells: int) -> list[Line]:
     """Return the beginning of the reply of a model that made no call."""
-    replies = [each.content for each in item.messages if each.role == "assistant"]
+    replies = [message.content for message in item.messages if message.role == "assistant"]
     lines = [make_line("no call", "dim")]
     if replies:
         rows, has_more = wrap_first_rows(replies[-1], cells, MAX_REPLY_ROWS)
         if has_more:
-            rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
+            rows[-1] = _add_ellipsis(rows[-1], cells)
         lines += [make_line(row.rstrip(), "predicted") for row in rows]
     return lines
 
@@ -513,27 +543,35 @@ def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
     lines = [heading.build()]
 
     # A call that could not be parsed has no arguments to compare, only its text.
-    if golden.arguments is None:
-        return lines + undecoded_call_lines(golden, cells, DisplayOptions())
-    if predicted.arguments is None:
-        return lines + undecoded_call_lines(predicted, cells, DisplayOptions())
-
+    for call in (golden, predicted):
+        if call.arguments is None:
+            return lines + undecoded_call_lines(call, cells, DisplayOptions())
     rows = build_argument_rows(golden, predicted, pair.diff)
+    return lines + _different_argument_lines(rows, cells) + _equal_argument_lines(rows, cells)
+
+
+def _different_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[Line]:
+    """Return a table of the arguments that differ. Empty without any."""
     different_rows = [row for row in rows if row.state != "="]
+    if not different_rows:
+        return []
     widths = compute_argument_columns(different_rows, cells)
-    if different_rows:
-        lines.append(column_headings(widths))
+    lines = [column_headings(widths)]
     for row in different_rows:
         lines += argument_lines(row, widths)
-
-    # Equal arguments are only named. Depth 0 leaves out the parts of nested values.
-    equal_names = [row.path for row in rows if row.state == "=" and row.depth == 0]
-    if equal_names:
-        text = f"{len(equal_names)} equal: {sanitize(', '.join(equal_names))}"
-        lines.append(
-            ((f"{symbols().equal} ", STATE_STYLES["="]), (truncate(text, cells - 2), "dim"))
-        )
     return lines
+
+
+def _equal_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[Line]:
+    """Return one line with the names of the equal arguments. Empty without any."""
+    # A deeper row is a part of a nested value.
+    names = [row.path for row in rows if row.state == "=" and row.depth == 0]
+    if not names:
+        return []
+    sign = f"{symbols().equal} "
+    text = f"{len(names)} equal: {sanitize(', '.join(names))}"
+    shortened = truncate(text, cells - display_width(sign))
+    return [((sign, STATE_STYLES["="]), (shortened, "dim"))]
 
 
 def _turn_prefix(indexed: IndexedItem, pair: CallPair) -> str:
@@ -606,20 +644,24 @@ def _criterion_lines(item: Item, cells: int) -> list[Line]:
     only if no difference between the calls is shown, which would say more.
     """
     lines: list[Line] = []
-    failed = []
-    for verdict in item.verdicts:
-        is_on_item = verdict.target == ITEM and verdict.criterion != CORRECT
-        if is_on_item and verdict.value is False and verdict.criterion not in failed:
-            failed.append(verdict.criterion)
-    for criterion in failed:
+    for criterion in _list_failed_criteria(item):
         # The benchmark's names of criteria are also its names of errors.
         words = describe_error_type(criterion.upper()) or "criterion failed"
         text = f"{words}  {sanitize(criterion)}"
         lines += [make_line(row, "bad") for row in wrap_sanitized(text, cells)]
 
-    error_type = item.error_type or item.rule_error_type or ""
-    has_other_differences = any(pair.state in DIFFERING_STATES for pair in item.pairs)
-    meaning = describe_error_type(error_type)
-    if meaning and not has_other_differences:
+    meaning = describe_error_type(item.error_type or item.rule_error_type or "")
+    has_call_differences = any(pair.state in DIFFERING_STATES for pair in item.pairs)
+    if meaning and not has_call_differences:
         lines += [make_line(row) for row in wrap_sanitized(meaning, cells)]
     return lines
+
+
+def _list_failed_criteria(item: Item) -> list[str]:
+    """Return the criteria other than `correct` that the item as a whole fails, each once."""
+    failed = []
+    for verdict in item.verdicts:
+        is_further_criterion = verdict.target == ITEM and verdict.criterion != CORRECT
+        if is_further_criterion and verdict.value is False and verdict.criterion not in failed:
+            failed.append(verdict.criterion)
+    return failed

@@ -514,8 +514,10 @@ class ReviewRecorder:
     def _find_score_after(
         self, subject: ReviewSubject, question: TargetCriterion
     ) -> TargetCriterion | None:
-        """Return the next criterion to score. If every criterion has a score, the keys change
-        the scores in order.
+        """Return the criterion to score after `question`, or None if it is the last one.
+
+        It is the first criterion without a score. If all have scores, the user changes them, and it
+        is the one that follows `question`.
         """
         criteria = find_score_criteria(subject.detail)
         unscored = [each for each in criteria if self._lacks_verdict(subject, *each)]

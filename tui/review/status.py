@@ -220,28 +220,41 @@ def status_line(
     text, style = message
     if not text:
         return _key_hints_status_line(parts, key_names, cells)
+    return _message_status_line(text, style, parts, question, key_names, cells)
 
-    # The right side has several forms, the widest first.
+
+def _message_status_line(
+    text: str,
+    style: str,
+    parts: _StatusParts,
+    question: PendingQuestion,
+    key_names: Mapping[str, str],
+    cells: int,
+) -> Line:
+    """Return a status line with a message at the left, and with as many of the parts at the right
+    as fit.
+    """
     right_forms = _list_right_parts(parts, question)
     narrowest_right = right_forms[-1]
     undo = _undo_part(text, key_names)
-    text = _shorten_golden_message(text, cells - line_width((*undo, *narrowest_right)) - 2)
-    left = make_line(f" {text}", style)
+    # A blank stands before the message, and one before the right side.
+    text_cells = cells - line_width(undo) - line_width(narrowest_right) - 2
+    shown_text = _omit_effect_on_runs(text, text_cells)
+    left = make_line(f" {shown_text}", style)
 
-    # If there is no room, the key that undoes the review is left out first.
-    if line_width((*left, *undo, *narrowest_right)) >= cells:
-        undo = BLANK_LINE
+    left_with_undo = (*left, *undo)
+    if line_width(left_with_undo) + line_width(narrowest_right) < cells:
+        left = left_with_undo
     for right in right_forms:
-        if line_width((*left, *undo, *right)) < cells:
-            return justify_line((*left, *undo), right, cells)
+        if line_width(left) + line_width(right) < cells:
+            return justify_line(left, right, cells)
 
     # Nothing fits. If the message names the target too, it need not be named twice.
-    right = narrowest_right
-    if line_width(left) + line_width(right) >= cells and _names_target(text, question):
-        if not parts.score:
-            right = _plain_target_part(question, key_names)
-        left = _message_without_target(text, style, question, cells - line_width(right) - 2)
-    return justify_line((*left, *undo), right, cells)
+    if not _names_target(shown_text, question):
+        return justify_line(left, narrowest_right, cells)
+    right = narrowest_right if parts.score else _plain_target_part(question, key_names)
+    short_left = _message_without_target(shown_text, style, question, cells - line_width(right) - 2)
+    return justify_line(short_left, right, cells)
 
 
 def _names_target(text: str, question: PendingQuestion) -> bool:
@@ -330,17 +343,18 @@ def _undo_part(text: str, key_names: Mapping[str, str]) -> Line:
     return ((" · ", "dim"), (key, "key"), (" undo", "dim"))
 
 
-def _shorten_golden_message(text: str, cells: int) -> str:
-    """Omit the effect on the runs from the middle of the message about a saved golden answer if
-    the message does not fit: `saved: golden answer accepted · pass · simple_3`.
-    """
-    is_too_long = display_width(text) > cells
-    parts = text.split(" · ")
-    n_kept_parts = 3
-    has_effect = len(parts) > n_kept_parts
-    if not (is_too_long and has_effect and text.startswith(f"saved: {GOLDEN_ANSWER_PREFIX}")):
-        return text
+def _omit_effect_on_runs(text: str, cells: int) -> str:
+    """Shorten the message about a saved golden answer to fit into `cells`. Other messages stay.
 
+    The effect on the runs, in the middle, is omitted: `saved: golden answer accepted · pass ·
+    changes 2 of 5 runs · simple_3` becomes `saved: golden answer accepted · pass · simple_3`.
+    """
+    is_about_golden = text.startswith(f"saved: {GOLDEN_ANSWER_PREFIX}")
+    if not is_about_golden or display_width(text) <= cells:
+        return text
+    parts = text.split(" · ")
+    if len(parts) <= 3:
+        return text
     status, verdict, *_, item_id = parts
     return " · ".join((status, verdict, item_id))
 
@@ -408,27 +422,33 @@ def summarize_queue(
     Blind review hides the agreement. If the view contains no reviewed items any more, the summary
     covers the items that were reviewed in this session. `session_items`: their ids by number.
     """
+    summarized_view = view
     rows = _fetch_reviewed_rows(store, view)
     if not rows and session_items:
         numbers = ",".join(str(item) for item in session_items)
-        view = View(f"item:{numbers}", "dataset")
-        # After an import, a number can belong to another item.
-        rows = [
-            row for row in _fetch_reviewed_rows(store, view) if row.id == session_items[row.item]
-        ]
+        summarized_view = View(f"item:{numbers}", "dataset")
+        for row in _fetch_reviewed_rows(store, summarized_view):
+            # After an import, a number can belong to another item.
+            if row.id == session_items[row.item]:
+                rows.append(row)
 
+    lines = [_format_verdict_counts(rows)]
+    if pace:
+        lines.append(pace)
+    if not blind:
+        agreement = _format_agreement(store, summarized_view, annotator)
+        if agreement:
+            lines.append(agreement)
+    return lines
+
+
+def _format_verdict_counts(rows: Sequence[QueueRow]) -> str:
+    """Return `12 items reviewed: 8 pass, 3 fail, 1 unsure`, by the annotator's own verdicts."""
     counts = []
     for word, verdict in PASS_FAIL.items():
         count = sum(row.you == verdict for row in rows)
         counts.append(f"{count:,} {word}")
-    lines = [f"{format_count(len(rows), 'item')} reviewed: {', '.join(counts)}"]
-    if pace:
-        lines.append(pace)
-    if not blind:
-        agreement = _format_agreement(store, view, annotator)
-        if agreement:
-            lines.append(agreement)
-    return lines
+    return f"{format_count(len(rows), 'item')} reviewed: {', '.join(counts)}"
 
 
 def _fetch_reviewed_rows(store: Store, view: View) -> list[QueueRow]:
@@ -443,15 +463,17 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     file, only verdicts by annotators to whom an item is assigned count.
     """
     n_shared = 0
-    n_equal = 0
-    for verdicts in _collect_item_verdicts(store, view).values():
-        if annotator in verdicts and len(verdicts) > 1:
-            n_shared += 1
-            # All verdicts on the item are the same one.
-            n_equal += len(set(verdicts.values())) == 1
+    n_agreed = 0
+    for verdict_by_annotator in _collect_item_verdicts(store, view).values():
+        if annotator not in verdict_by_annotator or len(verdict_by_annotator) < 2:
+            continue
+        n_shared += 1
+        different_verdicts = set(verdict_by_annotator.values())
+        if len(different_verdicts) == 1:
+            n_agreed += 1
     if not n_shared:
         return ""
-    return f"all annotators agree on {n_equal:,} of {format_count(n_shared, 'shared item')}"
+    return f"all annotators agree on {n_agreed:,} of {format_count(n_shared, 'shared item')}"
 
 
 def _collect_item_verdicts(store: Store, view: View) -> dict[int, dict[str, object]]:

@@ -135,15 +135,14 @@ class FcreviewApp(App[int]):
         session.request_switch = self._quit_to_switch_annotator
 
         self._state = QueueState.from_view(view or View(), session.blind)
-        self._position = self._find_start_position(resume=resume)
+        last_position = self._load_last_position(resume=resume)
+        self._message = self._describe_start(last_position)
+        """Message at the start."""
+        self._position = self._find_start_position(last_position)
         if self._position is not None:
             self._state.restore_settings(self._position.settings)
         self._open_item = open_item
         self._adjudicate = adjudicate
-        self._message = ""
-        """Message at the start."""
-        if session.switch is not None:
-            self._message = self._describe_switch(session.switch)
         self._apply_key_names(key_names or {})
 
         self.uses_mouse = True
@@ -185,23 +184,30 @@ class FcreviewApp(App[int]):
         self.theme = choose_theme_name(os.environ, session.theme, n_colours)
         set_palette(build_palette(self.theme))
 
-    def _find_start_position(self, *, resume: bool) -> QueuePosition | None:
+    def _load_last_position(self, *, resume: bool) -> QueuePosition | None:
+        """Return the position of the annotator to whom the user switched or, with `resume`, the
+        saved one.
+        """
+        if self.session.switch is not None:
+            return self.session.switch.position
+        return self.session.load_position(self._state) if resume else None
+
+    def _describe_start(self, last_position: QueuePosition | None) -> str:
+        """Return the message at the start: what the switch changed, or what of the last position
+        is not restored.
+        """
+        if self.session.switch is not None:
+            return self._describe_switch(self.session.switch)
+        return last_position.note if last_position is not None else ""
+
+    def _find_start_position(self, last_position: QueuePosition | None) -> QueuePosition | None:
         """Return the position in the queue at which the session continues.
 
-        It is the position of the annotator to whom the user switched or, with `resume`, the saved
-        one. None starts at the beginning of the queue. The overview then opens first, if it is
-        enabled.
+        None starts at the beginning of the queue. The overview then opens first, if it is enabled.
         """
-        position = None
-        if self.session.switch is not None:
-            position = self.session.switch.position
-        elif resume:
-            position = self.session.load_position(self._state)
-            if position is not None and position.note:
-                self._message = position.note
-        if position is None or position.is_at_queue_start(self._state.settings):
+        if last_position is None or last_position.is_at_queue_start(self._state.settings):
             return None
-        return position
+        return last_position
 
     def _apply_key_names(self, key_names: Mapping[str, str]) -> None:
         """Apply the keys of the configuration. Invalid keys are ignored, and a message says so."""

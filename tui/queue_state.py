@@ -477,11 +477,10 @@ class QueuePosition:
     """Message for the annotator. Not saved."""
 
     def is_at_queue_start(self, settings: QueueSettings) -> bool:
-        """Whether this is the first line of the queue with these settings."""
-        is_first_line = not (
-            self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line
-        )
-        return is_first_line and self.settings == settings
+        """Whether this is the first line of the queue with these settings, and nothing is open."""
+        is_first_line = self.cursor.line == 0 and not self.levels
+        opens_item = self.is_item_open or self.opens_unreviewed
+        return is_first_line and not opens_item and self.settings == settings
 
 
 def save_position(
@@ -531,33 +530,53 @@ def load_position(
     omitted, with the levels below them: an import can give a number to another item.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
+    if not _is_of_this_session(saved_position, state, start_options):
+        return None
+    saved_levels = _read_saved_levels(saved_position, state)
+
+    valid_levels = saved_levels
+    has_same_store = store_state is not None and saved_position.get("store") == list(store_state)
+    if not has_same_store:
+        valid_levels = _keep_levels_without_item_numbers(saved_levels)
+    if not valid_levels:
+        return None
+    files = {level.settings.file for level in valid_levels if level.settings.file}
+    if not all(can_open_file(file) for file in files):
+        return None
+
+    *above, current = valid_levels
+    are_levels_omitted = len(valid_levels) < len(saved_levels)
+    was_item_open = saved_position.get("open") is True
+    return QueuePosition(
+        current.settings,
+        current.cursor,
+        above,
+        is_item_open=was_item_open and not are_levels_omitted,
+        note=ITEMS_OF_OLDER_IMPORT if are_levels_omitted else "",
+    )
+
+
+def _is_of_this_session(
+    saved_position: Mapping[str, Any], state: QueueState, start_options: str
+) -> bool:
+    """Whether a position was saved for the same runs, blind mode and command-line options."""
     has_same_runs = saved_position.get("scope") == list(state.scope)
     has_same_mode = saved_position.get("blind") is state.blind
     has_same_options = saved_position.get("start", "") == start_options
-    if not (has_same_runs and has_same_mode and has_same_options):
-        return None
+    return has_same_runs and has_same_mode and has_same_options
 
+
+def _read_saved_levels(saved_position: Mapping[str, Any], state: QueueState) -> list[QueueLevel]:
+    """Return the levels of a saved position, the current one last. Empty if one of them is
+    invalid.
+    """
     try:
         levels = [_level_from_saved_json(fields) for fields in saved_position["levels"]]
         for level in levels:
             state.parse_filter(level.settings.where)
     except (FilterError, ValueError, TypeError, KeyError):
-        return None
-
-    note = ""
-    has_same_store = store_state is not None and saved_position.get("store") == list(store_state)
-    valid_levels = levels if has_same_store else _keep_levels_without_item_numbers(levels)
-    if len(valid_levels) < len(levels):
-        note = ITEMS_OF_OLDER_IMPORT
-    if not valid_levels:
-        return None
-
-    files = {level.settings.file for level in valid_levels if level.settings.file}
-    if not all(can_open_file(file) for file in files):
-        return None
-    *above, current = valid_levels
-    is_item_open = saved_position.get("open") is True and not note
-    return QueuePosition(current.settings, current.cursor, above, is_item_open, note=note)
+        return []
+    return levels
 
 
 ITEMS_OF_OLDER_IMPORT = "The selected items are not shown: their numbers are of an older import"

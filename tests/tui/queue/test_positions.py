@@ -180,6 +180,25 @@ def test_item_numbers_of_an_older_import_are_not_used(
     assert restored is not None and restored.is_item_open and not restored.note
 
 
+async def test_start_names_items_of_an_older_import(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
+    session = Session(workspace, "alice")
+    all_items = QueueState().settings
+    selected = replace(all_items, items=(7,))
+    above = [QueueLevel(all_items, CursorPosition(line=2), "")]
+    position = QueuePosition(selected, CursorPosition(), above)
+    # The state of the store is not the one of now.
+    save_position(
+        AnnotatorState(session.workspace_folder, "alice"),
+        QueueState(),
+        position,
+        store_state=[1, 2],
+    )
+    async with FcreviewApp(session, resume=True).run_test(size=NARROW) as pilot:
+        assert ITEMS_OF_OLDER_IMPORT in "\n".join(await wait_for_screen(pilot))
+
+
 async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows(), blind=True).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)

@@ -217,7 +217,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         unsampled = [row for row in runs_by_rate if row.run not in sampled_runs]
 
         self._runs = sampled + unsampled
-        # The samples are read and estimated later.
+        # The samples are read and estimated later. An estimate from an earlier sample that is still
+        # computed would mark its run as estimated.
+        self.workers.cancel_group(self, "own estimates")
         self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
         self._unread_runs = sampled_runs
         self._estimated_runs = frozenset()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fcreview.cli.wiring import build_form_fields
+from fcreview.model.metric import OwnScore
+from fcreview.model.review import Annotation
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
-from fcreview.store.rows import View
+from fcreview.store.rows import RunRow, View
+from fcreview.store.store import Store
 from fcreview.tui.commands import CommandResult, CommandService, ReportServices
 from fcreview.tui.figures.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -230,6 +235,56 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         await wait_for_screen(pilot)
         await pilot.press("q")
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
+
+
+async def test_own_metric_is_estimated_again_after_the_samples_are_read_again(
+    app: Any, make_app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_app.stores[-1]
+    run = next(row.run for row in store.fetch_runs() if row.info.model == "maple-8b")
+    request = QueueRequest("pilot", View(runs=(run,)), 2, "", ShareOptions(["alice"], overlap=2))
+    write_queue(store.workspace, store.draw_queue(request))
+    app.session.queue_file = "pilot"
+
+    is_estimate_ready = asyncio.Event()
+    estimated_runs: list[int] = []
+
+    def compute_own_scores(_: Store, runs: Sequence[RunRow]) -> dict[int, OwnScore]:
+        score = OwnScore("score", 50.0, "percent", digits=1, table="scores", name="overall")
+        return {row.run: score for row in runs}
+
+    async def estimate_own_metric(row: RunRow) -> None:
+        estimated_runs.append(row.run)
+        await is_estimate_ready.wait()
+
+    app.session.report_services = replace(
+        app.session.report_services,
+        compute_own_scores=compute_own_scores,
+        estimate_own_metric=estimate_own_metric,
+    )
+    async with app.run_test(size=(120, 34)) as pilot:
+        for row in store.fetch_page(View(queue="pilot"), 0, 2):
+            await app.session.record_review(row.item, Annotation(verdict=True))
+        open_estimates(app, app.session)
+        await wait_until(lambda: estimated_runs == [run])
+
+        # The first estimate ends when the runs, but not the samples, have been read again.
+        can_read_sample = threading.Event()
+        fetch_sample_status = store.analysis.fetch_sample_status
+
+        def fetch_sample_status_later(run: int) -> Any:
+            can_read_sample.wait(20)
+            return fetch_sample_status(run)
+
+        monkeypatch.setattr(store.analysis, "fetch_sample_status", fetch_sample_status_later)
+        screen = app.screen
+        with ignore_threads():
+            screen._load_runs()
+            await wait_until(lambda: screen._unread_runs == {run})
+            is_estimate_ready.set()
+            await pilot.pause()
+            can_read_sample.set()
+            await wait_until(lambda: estimated_runs == [run, run])
 
 
 def test_form_is_filled_again_when_other_numbers_of_labels_are_needed(app: Any) -> None:

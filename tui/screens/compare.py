@@ -239,6 +239,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             choose_verdict_source(run_b.official_known, run_b.rule_known),
         )
         self._sources = self._default_sources
+        """Sources of the verdicts that are compared on screen."""
+        self._requested_sources = self._default_sources
+        """Sources that the user chose last. Their comparison may still be computed."""
         self._comparison: RunComparison | None = None
         self._estimate: EstimatedDifference | None = None
         """Estimated difference of the effective verdicts; None for other verdicts."""
@@ -265,26 +268,29 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     async def _compare_runs(self) -> None:
         """Compare the two runs. This takes long, so a key can cancel it."""
         self.waiting.start()
+        sources = self._requested_sources
         outcomes_a, outcomes_b = await self._session.read(
-            partial(read_outcomes, self._runs, self._sources), interruptible=True
+            partial(read_outcomes, self._runs, sources), interruptible=True
         )
         comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
-        self._estimate = await self._estimate_difference(comparison)
-        self._comparison = comparison
-        self.waiting.stop()
+        estimate = None
+        # Samples are of human verdicts, so that the comparison must be of them too.
+        if sources == ("effective", "effective"):
+            estimate = await self._estimate_difference(comparison)
 
+        # The comparison, its sources and its estimate change together, so that the screen never
+        # shows figures below the name of other sources.
+        self._sources = sources
+        self._comparison = comparison
+        self._estimate = estimate
         self._message = ""
+        self.waiting.stop()
         self._draw()
         self.list.move_cursor(0)
         self.handle_kept_keys()
 
     async def _estimate_difference(self, comparison: RunComparison) -> EstimatedDifference | None:
-        """Estimate how much the runs differ, from the items of their random samples.
-
-        Samples are of human verdicts, so that the comparison must be of them too.
-        """
-        if self._sources != ("effective", "effective"):
-            return None
+        """Estimate how much the runs differ, from the items of their random samples."""
         run_a, run_b = (row.run for row in self._runs)
         sample_a, sample_b = await self._session.read(
             lambda store: store.analysis.fetch_joint_samples(run_a, run_b), interruptible=True
@@ -429,6 +435,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             if (source, source) not in choices:
                 choices.append((source, source))
 
-        next_index = choices.index(self._sources) + 1
-        self._sources = choices[next_index % len(choices)]
+        next_index = choices.index(self._requested_sources) + 1
+        self._requested_sources = choices[next_index % len(choices)]
         self._compare_runs()

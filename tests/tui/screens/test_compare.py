@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from fcreview.tui.session import Session
 from tests.stats.comparison_cases import make_outcomes
 from tests.store.factory import Imported
 from tests.tui import idle
+from tests.tui.key_input import send_keys, wait_until
 from tests.tui.screens.test_adjudication import AppDriver
 
 FAILS = 'city "Hangzhou, CN" (golden "Hangzhou")'
@@ -136,6 +138,23 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert "no estimated difference: the runs have no joint sample" in "\n".join(effective)
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
+
+
+async def test_figures_keep_the_name_of_their_sources_while_others_are_compared(
+    workspace: Workspace,
+) -> None:
+    async with open_queue(workspace, (160, 30)) as person:
+        await mark_both_runs(person)
+        can_compare = threading.Event()
+        person.app.session._thread.submit(can_compare.wait, 20)
+        with idle.ignore_threads():
+            send_keys(person.app, "V")
+            await wait_until(lambda: person.app.screen._requested_sources[0] == "rule")
+            # A new size redraws the screen.
+            await person._pilot.resize_terminal(150, 30)
+            assert "official verdicts" in person.lines[1]
+            can_compare.set()
+        await wait_until(lambda: "recomputed verdicts" in person.lines[1])
 
 
 async def test_comparison_is_of_all_items_whatever_the_list_shows(workspace: Workspace) -> None:

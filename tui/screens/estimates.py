@@ -462,13 +462,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             return
 
         command = choose_sampling_command(sample)
-        self._command = command
         described_fields = await asyncio.to_thread(commands.describe, command)
         defaults = build_sampling_form_defaults(
             command, run, sample, self._default_annotators, self._queue_names
         )
         fields = self._name_user_in_help(fill_and_order_fields(described_fields, defaults))
         names = format_run_names(self._runs)
+
+        # A later call can cancel this one while the fields are replaced. Then they belong to no
+        # run, so that they are replaced again.
+        self._form_inputs = ()
+        self._command = command
         await self._form.set_fields(add_run_name_choices(fields, names))
 
         title = FORM_TITLES[command].format(run=names[run.run])

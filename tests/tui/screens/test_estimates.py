@@ -20,7 +20,7 @@ from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import RunRow, View
 from fcreview.store.store import Store
-from fcreview.tui.commands import CommandResult, CommandService, ReportServices
+from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
 from fcreview.tui.figures.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
@@ -235,6 +235,35 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         await wait_for_screen(pilot)
         await pilot.press("q")
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
+
+
+async def test_form_is_of_the_run_under_the_cursor_after_quick_moves(
+    app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        open_estimates(app, app.session)
+        await wait_for_screen(pilot)
+        screen = app.screen
+        first_run = screen._form.field_values["run"]
+        set_fields = screen._form.set_fields
+        n_calls = 0
+
+        async def set_fields_and_wait(fields: Sequence[FormField]) -> None:
+            nonlocal n_calls
+            await set_fields(fields)
+            n_calls += 1
+            # The next move comes before the first one has been handled completely.
+            if n_calls == 1:
+                await asyncio.sleep(20)
+
+        monkeypatch.setattr(screen._form, "set_fields", set_fields_and_wait)
+        screen._list.move_cursor(1)
+        await wait_until(lambda: n_calls == 1)
+        assert screen._form.field_values["run"] != first_run
+        screen._list.move_cursor(0)
+        await wait_for_screen(pilot)
+        assert screen._form.field_values["run"] == first_run
 
 
 async def test_own_metric_is_estimated_again_after_the_samples_are_read_again(

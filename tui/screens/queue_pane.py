@@ -306,10 +306,14 @@ class QueuePane(Vertical):
 
         It changes only when another view has been loaded.
         """
+        self._requested = state
+        """Copy of the state whose rows were requested last. They are on screen or being loaded."""
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""
         self._estimate: PassRateEstimate | None = None
+        self._estimated_run: int | None = None
+        """Number of the run that the estimate is of."""
         self._first_item: int | str | None = None
         """Id or number of the first item to open. None after the item was found."""
         self.opens_unreviewed = False
@@ -373,16 +377,14 @@ class QueuePane(Vertical):
             return self._target
         line = self.list.cursor
         row = self.list.row_at(line) if self.list.total else None
-        return (
-            CursorPosition(line=line)
-            if row is None
-            else CursorPosition(row.item, line=line, key=(row.id, row.run))
-        )
+        if row is None:
+            return CursorPosition(line=line)
+        return CursorPosition(row.item, line=line, key=(row.id, row.run))
 
     @property
     def shows_state(self) -> bool:
         """Whether the rows are those of the current state, or such rows are being loaded."""
-        return self._target is not None or self._shown.view == self._state.view
+        return self._requested.view == self._state.view
 
     @property
     def has_current_rows(self) -> bool:
@@ -393,7 +395,8 @@ class QueuePane(Vertical):
         """Show the same view of a reloaded store. The cursor stays on its row of the screen."""
         row = self.list.cursor_row
         self._loader.clear_caches()
-        self._fill_list(page)
+        self._requested = replace(self._state)
+        self._fill_list(page, self._requested)
         self.list.scroll_cursor_to_row(row)
         self._message = message or self._message
         self._draw_header()
@@ -416,6 +419,15 @@ class QueuePane(Vertical):
     def _displayed_runs(self) -> Sequence[RunRow] | None:
         return self._menus.find_selected_runs(self._shown.run)
 
+    @property
+    def _displayed_estimate(self) -> PassRateEstimate | None:
+        """Estimated pass rate of the displayed run. None for several runs, and until the estimate
+        of this run is there.
+        """
+        runs = self._displayed_runs or ()
+        is_of_displayed_run = len(runs) == 1 and runs[0].run == self._estimated_run
+        return self._estimate if is_of_displayed_run else None
+
     def append_message(self, message: str) -> None:
         """Show a message after the current message."""
         if self._message:
@@ -433,7 +445,7 @@ class QueuePane(Vertical):
             self._displayed_runs,
             self.size.width,
             blind=self._state.blind,
-            estimate=self._estimate,
+            estimate=self._displayed_estimate,
             adjudicate_key=find_action_key_names(self.app).get("queue.adjudicate", ""),
         )
         self._line_bar("rates").show(rates)
@@ -544,7 +556,8 @@ class QueuePane(Vertical):
         if self.is_changing_view:
             # Rows that no longer fit the view disappear if loading takes long.
             self.set_timer(HIDE_DELAY, lambda: self._show_waiting_time(0))
-        self._load_view(cursor, message)
+        self._requested = replace(self._state)
+        self._load_view(self._requested, cursor, message)
 
     def _show_waiting_time(self, seconds: float) -> None:
         """Show what the list waits for, and for how many seconds.
@@ -560,7 +573,7 @@ class QueuePane(Vertical):
         activity = header.describe_loading(self._state, self._menus.selected_runs)
         line = progress_message(activity, seconds, self._cancel_key)
         if self.list.is_waiting or self.is_changing_view:
-            self._shown = replace(self._state)
+            self._shown = self._requested
             self.list.show_waiting(line)
             self._draw_header()
             self.post_message(self.RowsHidden())
@@ -568,8 +581,8 @@ class QueuePane(Vertical):
             self.show_message(line)
 
     @work(exclusive=True, group="view")
-    async def _load_view(self, cursor: CursorPosition, message: str) -> None:
-        """Load the view and show the page with the cursor.
+    async def _load_view(self, requested: QueueState, cursor: CursorPosition, message: str) -> None:
+        """Load the view of the requested state, and show the page with the cursor.
 
         The first load may open an item that the command line names. An invalid filter, for example
         a saved one, is removed with a message.
@@ -578,11 +591,9 @@ class QueuePane(Vertical):
         is_first_page = self._page is None
         try:
             if named_item is not None:
-                number = await self._loader.find_item_number(named_item, self._state.run)
+                number = await self._loader.find_item_number(named_item, requested.run)
                 cursor = CursorPosition(number, cursor.line)
-            request = QueueRequest(
-                self._state.view, cursor, not is_first_page, self.opens_unreviewed
-            )
+            request = QueueRequest(requested.view, cursor, not is_first_page, self.opens_unreviewed)
             page = await self._loader.load_page(request)
             if is_first_page and not message:
                 message = await self._loader.load_store_warnings()
@@ -598,7 +609,7 @@ class QueuePane(Vertical):
         item_to_open = cursor.item if named_item is not None else None
         if named_item is not None and item_to_open is None:
             message = f"No item has the id {named_item}"
-        self._show_page(page, message)
+        self._show_page(page, requested, message)
         self._open_requested_item(page, named_item=item_to_open)
 
     def _open_requested_item(self, page: QueuePage, *, named_item: int | None) -> None:
@@ -608,24 +619,27 @@ class QueuePane(Vertical):
         if item is not None:
             self.post_message(self.ItemFound(item))
 
-    def _show_page(self, page: QueuePage, message: str) -> None:
+    def _show_page(self, page: QueuePage, requested: QueueState, message: str) -> None:
         """Show a view that has been loaded, with a message above the list."""
         self._message = message
         self._waiting.stop()
-        self._fill_list(page)
+        self._fill_list(page, requested)
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=True))
         if page.progress is None:
             self.load_progress()
         self.load_runs()
 
-    def _fill_list(self, page: QueuePage) -> None:
-        """Show the rows of a page, and remember to which state of the queue they belong."""
+    def _fill_list(self, page: QueuePage, requested: QueueState) -> None:
+        """Show the rows of a page, which belong to the requested state of the queue.
+
+        The state may have changed since then.
+        """
         self._page = page
         self._target = None
-        self._shown = replace(self._state)
+        self._shown = requested
         self.list.empty_line = header.empty_queue_line(
-            self._state.where, self._state.search, self._session.reviewed_count
+            requested.where, requested.search, self._session.reviewed_count
         )
         self.list.show_view(page.total, page.cursor, page.column_widths)
         self.list.add_window(page.window_index, self.list.version, page.rows)
@@ -647,7 +661,7 @@ class QueuePane(Vertical):
         page = self._page
         if page is None or not self._shows_part:
             return
-        progress = await self._loader.load_progress(self._state.view)
+        progress = await self._loader.load_progress(self._shown.view)
         # Another page has its own count.
         if self._page is page:
             self._page = replace(page, progress=progress)
@@ -659,14 +673,14 @@ class QueuePane(Vertical):
 
         This comes after all other queries, because it takes longest.
         """
-        runs = self._menus.selected_runs or ()
-        estimate = (
-            await self._loader.load_estimate(runs[0])
-            if len(runs) == 1 and not self._state.blind
-            else None
-        )
-        if estimate != self._estimate:
+        runs = self._displayed_runs or ()
+        if len(runs) != 1 or self._state.blind:
+            return
+        run = runs[0]
+        estimate = await self._loader.load_estimate(run)
+        if estimate != self._displayed_estimate:
             self._estimate = estimate
+            self._estimated_run = run.run
             self._draw_header()
 
     @work(group="windows")
@@ -677,7 +691,7 @@ class QueuePane(Vertical):
         self.list.add_window(
             window_index,
             list_version,
-            await self._loader.load_window(self._state.view, window_index),
+            await self._loader.load_window(self._shown.view, window_index),
         )
         self._draw_position()
         self.post_message(self.RowsLoaded(is_reread=False))
@@ -689,7 +703,7 @@ class QueuePane(Vertical):
         index = self.list.find_loaded_index(item_number)
         if index is None:
             return
-        row = await self._loader.load_row(self._state.view, index)
+        row = await self._loader.load_row(self._shown.view, index)
         if row is not None:
             # The list ignores the row if its version has changed in the meantime.
             self.list.replace_row(index, version, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
+from tests.tui import idle
+from tests.tui.key_input import send_keys, wait_until
 from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 NARROW = (80, 24)
@@ -197,6 +200,33 @@ async def test_start_names_items_of_an_older_import(
     )
     async with FcreviewApp(session, resume=True).run_test(size=NARROW) as pilot:
         assert ITEMS_OF_OLDER_IMPORT in "\n".join(await wait_for_screen(pilot))
+
+
+async def test_rows_of_a_filter_that_was_cleared_meanwhile_are_not_kept(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    app = make_app(twelve_rows())
+    async with app.run_test(size=NARROW) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("F", *"official:fail", "enter", "c", "escape")
+        await wait_for_screen(pilot)
+        n_failing = app.screen.list.total
+
+        # The list is read again, as after reviews, while the clusters clear the filter.
+        can_read = threading.Event()
+        app.session._thread.submit(can_read.wait, 20)
+        with idle.ignore_threads():
+            app.screen.pane.load_view(app.screen.pane.cursor_position)
+            send_keys(app, "c")
+            await wait_until(lambda: isinstance(app.screen, ClustersScreen))
+            send_keys(app, "backspace")
+            await wait_until(lambda: not app.screen.scope.part)
+            can_read.set()
+        await wait_for_screen(pilot)
+        await pilot.press("escape")
+        lines = await wait_for_screen(pilot)
+        assert "all items" in lines[2]
+        assert app.screen.list.total == len(twelve_rows()) > n_failing
 
 
 async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: Any) -> None:

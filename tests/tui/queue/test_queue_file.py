@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue_state import QueueState
+from fcreview.tui.queue_state import CursorPosition, QueueState
+from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
+from tests.tui import idle
+from tests.tui.conftest import screen_lines
+from tests.tui.key_input import wait_until
 
 SHARE = View(queue="pilot", share=True)
 
@@ -169,6 +175,49 @@ async def test_estimate_has_an_interval_after_sample_unless_blind(
         assert (estimate is None) is blind and ("[" in rates) is not blind
         if estimate is not None:
             assert float(estimate[1]) < float(estimate[2])
+
+
+async def test_estimate_is_not_shown_beside_the_rates_of_another_run(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"official": n % 4 != 0} for n in range(8)]
+    app: FcreviewApp = make_app(runs={"maple-8b": rows, "birch-8b": rows})
+    store = make_app.stores[-1]
+    maple, birch = sorted(store.fetch_runs(), key=lambda run: run.info.model, reverse=True)
+    sample = QueueRequest("pilot", View(runs=(maple.run,)), 4, "", ShareOptions(["alice"], seed=4))
+    write_queue(store.workspace, store.draw_queue(sample))
+    app.session.queue_file = "pilot"
+    async with app.run_test(size=(120, 30)) as pilot:
+        for row in store.fetch_page(View(queue="pilot"), 0, 4):
+            await app.session.record_review(row.item, Annotation(verdict=True))
+        await wait_for_screen(pilot)
+        screen = app.screen
+        assert isinstance(screen, QueueScreen)
+
+        def show_run(run: int) -> None:
+            screen.state.select_run(run)
+            screen.pane.load_view(CursorPosition())
+
+        show_run(maple.run)
+        await wait_for_screen(pilot)
+        await wait_until(lambda: "estimated" in screen_lines(app)[1])
+
+        # The estimate of the other run takes long.
+        can_estimate = threading.Event()
+        fetch_sample_status = store.analysis.fetch_sample_status
+
+        def fetch_sample_status_later(run: int) -> Any:
+            can_estimate.wait(20)
+            return fetch_sample_status(run)
+
+        monkeypatch.setattr(store.analysis, "fetch_sample_status", fetch_sample_status_later)
+        with idle.ignore_threads():
+            show_run(birch.run)
+            await wait_until(lambda: screen.pane._shown.run == birch.run)
+            assert "estimated" not in screen_lines(app)[1]
+            can_estimate.set()
+        await wait_for_screen(pilot)
+        assert "estimated" not in screen_lines(app)[1]
 
 
 @pytest.mark.sweep

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.errors import FcreviewError
 from fcreview.model.wording import format_count
@@ -370,10 +370,11 @@ def export_and_summarize(
     warnings: list[str] = []
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     scope = request.scope
-    has_whole_runs = EXPORTERS[request.format].writes_runs
+    extent = scope.part or "all items"
     # Such a format, for example a benchmark's own, cannot hold a part of a run.
-    if has_whole_runs:
+    if EXPORTERS[request.format].writes_runs:
         scope = scope.without_limit
+        extent = "whole runs"
 
     path = expand_home(Path(request.path))
     try:
@@ -391,9 +392,6 @@ def export_and_summarize(
         raise FcreviewError(f"export failed: {reason}: {path}") from error
 
     content = " and ".join(format_count(number, noun) for noun, number in counts.items())
-    extent = scope.part or "all items"
-    if has_whole_runs:
-        extent = "whole runs"
     summary = f"{content or 'nothing'} ({extent}) in {request.path}"
     return summary + _summarize_warnings(warnings)
 
@@ -483,25 +481,37 @@ async def run_and_deliver_download(
 
     The command writes to a temporary folder, because the user has no access to the server's files.
     """
-    # The option that names the output file, if the command has one.
-    output_flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
-        arguments_to_run: list[str] = []
-        output_paths: list[Path] = []
-        for argument in arguments:
-            names_output = form.download and argument.startswith(output_flag)
-            if not names_output:
-                arguments_to_run.append(argument)
-                continue
-            # Write to the temporary folder, under the name that the user typed.
-            file_name = make_download_name(argument.removeprefix(output_flag))
-            output_path = Path(folder) / file_name
-            output_paths.append(output_path)
-            arguments_to_run.append(f"{output_flag}{output_path}")
-
-        result = await commands.run(form.command, arguments_to_run, on_progress)
+        redirected = _redirect_output(form, arguments, Path(folder))
+        result = await commands.run(form.command, redirected.arguments, on_progress)
         if result.is_successful:
-            for output_path in output_paths:
+            for output_path in redirected.output_paths:
                 if output_path.exists():
                     deliver_download(app, output_path)
     return replace(result, text=result.text.replace(f"{folder}/", ""))
+
+
+class _RedirectedCommand(NamedTuple):
+    """Arguments of a command that writes to a temporary folder."""
+
+    arguments: list[str]
+    output_paths: list[Path]
+    """Files that the command writes."""
+
+
+def _redirect_output(
+    form: CommandForm, arguments: Sequence[str], folder: Path
+) -> _RedirectedCommand:
+    """Replace the output file of a command by a file in `folder` with the same name."""
+    redirected = _RedirectedCommand([], output_paths=[])
+    output_flag = f"--{form.download}="
+    for argument in arguments:
+        # Not every command has an option that names an output file.
+        names_output = form.download and argument.startswith(output_flag)
+        if not names_output:
+            redirected.arguments.append(argument)
+            continue
+        output_path = folder / make_download_name(argument.removeprefix(output_flag))
+        redirected.output_paths.append(output_path)
+        redirected.arguments.append(f"{output_flag}{output_path}")
+    return redirected

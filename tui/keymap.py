@@ -140,19 +140,18 @@ def _check_keys(name: str, keys: str) -> None:
 def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
     """Return the keys that differ from the defaults, by action id.
 
-    These are the configured keys. If one of them is the default key of another action that is
-    active at the same time, that action keeps only its other keys. `valid_keys`: result of
-    `validate_keymap`.
+    These are the configured keys, and the remaining default keys of actions that lose a key to a
+    configured action. An action loses a key only to actions that are active at the same time.
+    `valid_keys`: result of `validate_keymap`.
     """
     keys_by_action = {name: ",".join(split_keys(keys)) for name, keys in valid_keys.items()}
     for actions_active_together in KEY_SCOPES:
-        reassigned = _list_configured_keys(actions_active_together, valid_keys)
+        configured_keys = _list_configured_keys(actions_active_together, valid_keys)
         for action in actions_active_together:
             if action.id in valid_keys:
                 continue
             keys = split_keys(keys_by_action.get(action.id, action.keys))
-            # The action loses the keys that the configuration gives to others.
-            remaining = [key for key in keys if key not in reassigned]
+            remaining = [key for key in keys if key not in configured_keys]
             if remaining != keys:
                 keys_by_action[action.id] = ",".join(remaining) or NO_KEY
     return keys_by_action

@@ -206,8 +206,9 @@ def prepare_queue_reload(
     called when no key is handled. The cursor stays on its item, on the same line of the screen.
     """
     state = queue.state
-    levels = queue.position.levels
     settings = renumber_items(state.settings, old_store, new_store)
+    # A level is a queue from which another one was opened.
+    levels = queue.position.levels
     settings_of_levels = []
     for level in levels:
         settings_of_levels.append(renumber_items(level.settings, old_store, new_store))

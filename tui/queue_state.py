@@ -493,13 +493,17 @@ def save_position(
 ) -> None:
     """Save where the annotator is in the queue, so that the next session continues there.
 
-    A level is a queue from which another one was opened. All levels are saved. `start_options`:
-    command-line options that select the queue. `load_position` needs the same ones. `store_state`:
-    `Workspace.measure_store` of the store that the item numbers belong to.
+    The levels, which are the queues from which this one was opened, are saved too.
+
+    Args:
+        start_options: Command-line options that select the queue. `load_position` needs the same
+            ones.
+        store_state: `Workspace.measure_store` of the store that the item numbers belong to.
     """
-    current = QueueLevel(position.settings, position.cursor)
+    levels_above = position.levels[-MAX_SAVED_LEVELS:]
+    current_level = QueueLevel(position.settings, position.cursor)
     levels = []
-    for level in (*position.levels[-MAX_SAVED_LEVELS:], current):
+    for level in (*levels_above, current_level):
         fields = level_to_json(level.settings, level.cursor)
         levels.append(fields | {"via": level.opened_from})
     saved_position = {
@@ -637,22 +641,24 @@ def adapt_position_to_annotator(
     They keep the position, but not queue files that assign them no items.
     """
 
-    def can_open_level(settings: QueueSettings) -> bool:
+    def can_open(settings: QueueSettings) -> bool:
         if settings.file is None:
             return True
         return workspace is not None and has_assigned_items(workspace, settings.file, annotator)
 
+    levels = tuple(level for level in position.levels if can_open(level.settings))
     settings = position.settings
-    cursor = position.cursor
-    if settings.file is not None:
-        # Each annotator has other items in another order.
-        cursor = CursorPosition()
+    if settings.file is None:
+        return QueuePosition(settings, position.cursor, levels)
+    if not can_open(settings):
+        settings = _leave_queue_file(settings, blind=blind)
+    # In a queue file, each annotator has other items in another order.
+    return QueuePosition(settings, CursorPosition(), levels)
 
-    if not can_open_level(settings):
-        # Without its queue file, the queue shows all items in the default order.
-        order = settings.queue
-        if order == settings.file:
-            order = "dataset" if blind else "failures"
-        settings = replace(settings, file=None, queue=order)
-    levels = tuple(level for level in position.levels if can_open_level(level.settings))
-    return QueuePosition(settings, cursor, levels)
+
+def _leave_queue_file(settings: QueueSettings, *, blind: bool) -> QueueSettings:
+    """Return the settings without the queue file. Its order is replaced by the default order."""
+    order = settings.queue
+    if order == settings.file:
+        order = "dataset" if blind else "failures"
+    return replace(settings, file=None, queue=order)

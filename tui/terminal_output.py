@@ -101,36 +101,35 @@ def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> s
     """Return the escape sequence that changes the colours and attributes of the text that follows.
 
     `before` is the state of the terminal, or None if it is unknown. The sequence (SGR) is a list of
-    codes: those that switch off, those that switch on, and those of the two colours.
+    codes: those of the attributes, then those of the two colours.
     """
     if before == after:
         return ""
     if after == RESET:
         return "\x1b[0m"
 
-    parameters = []
+    codes = []
     known_state = before
     if known_state is None:
         # Code 0 resets everything.
-        parameters.append("0")
+        codes.append("0")
         known_state = RESET
-
-    # A code that switches off an attribute can switch off another one too (22: bold and dim).
-    removed_attributes = known_state.attributes - after.attributes
-    off_codes = {_OFF_CODES[attribute] for attribute in removed_attributes}
-    kept_attributes = set()
-    for attribute in known_state.attributes:
-        if _OFF_CODES[attribute] not in off_codes:
-            kept_attributes.add(attribute)
-    parameters += sorted(off_codes)
-    # What was switched off with another attribute must be switched on again.
-    parameters += sorted(after.attributes - kept_attributes)
-
+    codes += _list_attribute_codes(known_state.attributes, after.attributes)
     if known_state.foreground != after.foreground:
-        parameters.append(after.foreground or DEFAULT_FOREGROUND)
+        codes.append(after.foreground or DEFAULT_FOREGROUND)
     if known_state.background != after.background:
-        parameters.append(after.background or DEFAULT_BACKGROUND)
-    return f"\x1b[{';'.join(parameters)}m"
+        codes.append(after.background or DEFAULT_BACKGROUND)
+    return f"\x1b[{';'.join(codes)}m"
+
+
+def _list_attribute_codes(before: frozenset[str], after: frozenset[str]) -> list[str]:
+    """Return the codes that switch attributes off, then those that switch attributes on."""
+    off_codes = {_OFF_CODES[attribute] for attribute in before - after}
+    # A code can switch off a second attribute too (22: bold and dim). If that one should stay, it
+    # must be switched on again.
+    still_on = {attribute for attribute in before if _OFF_CODES[attribute] not in off_codes}
+    on_codes = after - still_on
+    return [*sorted(off_codes), *sorted(on_codes)]
 
 
 def _is_blank(cell: Cell | None) -> bool:
@@ -364,18 +363,19 @@ class CellWriter:
     def _find_nearest_range(self, ranges: Sequence[CellRange]) -> int:
         """Return the index of the range that the cursor reaches with the fewest bytes.
 
-        Only ranges up to the next row are considered, because the ranges are sorted. If the best
-        one is far away, return 0, the first range.
+        The ranges are sorted, and only those up to the next row are compared. If all of them are
+        far away, the first range is next.
         """
-
-        def measure_movement(index: int) -> int:
-            return len(self._format_cursor_movement(ranges[index].row, ranges[index].first))
-
-        near = itertools.takewhile(
-            lambda index: ranges[index].row <= self._row + 1, range(len(ranges))
-        )
-        index = min(near, key=measure_movement, default=0)
-        return index if measure_movement(index) < LONG_JUMP else 0
+        nearest = 0
+        fewest_bytes = LONG_JUMP
+        for index, cell_range in enumerate(ranges):
+            if cell_range.row > self._row + 1:
+                break
+            n_bytes = len(self._format_cursor_movement(cell_range.row, cell_range.first))
+            if n_bytes < fewest_bytes:
+                nearest = index
+                fewest_bytes = n_bytes
+        return nearest
 
     def _move_cursor(self, row: int, column: int) -> None:
         self._parts.append(self._format_cursor_movement(row, column))
@@ -835,13 +835,15 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowCh
 
     changed: list[int] = []
     wide: set[int] = set()
+    is_previous_changed = False
     for index, (old, new) in enumerate(zip_longest(before, after)):
-        is_second_half_of_change = _is_second_cell(new) and changed[-1:] == [index - 1]
-        if old == new and not is_second_half_of_change:
-            continue
-        changed.append(index)
-        if _is_second_cell(old) or _is_second_cell(new):
+        belongs_to_previous = _is_second_cell(new)
+        is_changed = old != new or (belongs_to_previous and is_previous_changed)
+        if is_changed:
+            changed.append(index)
+        if is_changed and (_is_second_cell(old) or _is_second_cell(new)):
             wide.add(index)
+        is_previous_changed = is_changed
     return _group_changes(changed, wide)
 
 

@@ -189,10 +189,9 @@ def derive_palette(
 
     Args:
         colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`,
-        `success`, `warning` and
-            `error`.
+            `success`, `warning` and `error`.
         colour_by_meaning: Colours that the theme itself defines for meanings. The keys are keys of
-        `HUES`.
+            `HUES`.
     """
     background = colours["background"]
     bar = _blend(background, colours["foreground"], 0.09)
@@ -201,18 +200,9 @@ def derive_palette(
     def make_readable(colour: str) -> str:
         return _make_readable(colour, (background, bar, cursor_row), is_dark=is_dark)
 
+    chosen_colours = _choose_meaning_colours(colours, colour_by_meaning, is_dark=is_dark)
+    meanings = {meaning: make_readable(colour) for meaning, colour in chosen_colours.items()}
     foreground = make_readable(colours["foreground"])
-
-    # A meaning has the colour that the theme defines for it, else a fitting colour of the theme.
-    candidate_names = ("warning", "secondary", "accent", "success", "error", "primary")
-    candidates = [colours[name] for name in candidate_names]
-    meanings = {}
-    for meaning in HUES:
-        colour = colour_by_meaning.get(meaning)
-        if not colour:
-            colour = _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
-        meanings[meaning] = make_readable(colour)
-
     return Palette(
         is_ansi=False,
         is_dark=is_dark,
@@ -227,6 +217,21 @@ def derive_palette(
         predicted_difference=_tint_background(background, meanings["failed"], foreground),
         **meanings,
     )
+
+
+def _choose_meaning_colours(
+    colours: Mapping[str, str], colour_by_meaning: Mapping[str, str], *, is_dark: bool
+) -> dict[str, str]:
+    """Return a colour for each meaning: the one that the theme defines for it, else a fitting
+    colour of the theme.
+    """
+    candidate_names = ("warning", "secondary", "accent", "success", "error", "primary")
+    candidates = [colours[name] for name in candidate_names]
+    chosen = {}
+    for meaning in HUES:
+        colour = colour_by_meaning.get(meaning)
+        chosen[meaning] = colour or _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
+    return chosen
 
 
 @lru_cache(maxsize=64)

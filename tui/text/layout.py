@@ -337,9 +337,9 @@ def find_max_indent_level(text: str) -> int:
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
-    """Replace lines that are indented deeper than `max_level` levels by their number.
+    """Hide the lines that are indented deeper than `max_level` levels.
 
-    The number stands between the lines before and after them: `"args": { … 4 lines … },`.
+    Their number stands between the lines before and after them: `"args": { … 4 lines … },`.
     """
     rows: list[str] = []
     n_hidden = 0
@@ -351,10 +351,19 @@ def fold_indented_lines(text: str, max_level: int) -> str:
             rows.append(line)
             continue
         # The first line after the hidden ones continues the line before them.
-        noun = "line" if n_hidden == 1 else "lines"
-        rows[-1] += f" … {n_hidden} {noun} … {line.lstrip()}"
+        line_before = f"{rows.pop()} " if rows else ""
+        rows.append(f"{line_before}{_describe_hidden_lines(n_hidden)} {line.lstrip()}")
         n_hidden = 0
+
+    # Hidden lines at the end, which only a text other than JSON has.
+    if n_hidden:
+        rows.append(_describe_hidden_lines(n_hidden))
     return "\n".join(rows)
+
+
+def _describe_hidden_lines(count: int) -> str:
+    noun = "line" if count == 1 else "lines"
+    return f"… {count} {noun} …"
 
 
 def _find_indent_level(line: str) -> int:

@@ -28,6 +28,11 @@ def test_deepest_level_hides_nothing(depth: int) -> None:
     assert fold_indented_lines(TEXT, depth) == TEXT
 
 
+def test_hidden_lines_at_both_ends_of_a_text_are_counted() -> None:
+    text = "    deep\nfirst\n    deep\n    deep"
+    assert fold_indented_lines(text, 1) == "… 1 line … first\n… 2 lines …"
+
+
 def test_text_without_levels_has_level_0() -> None:
     assert find_max_indent_level("a\nb") == 0
 

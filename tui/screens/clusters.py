@@ -570,9 +570,12 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self._state.counts.clear()
             self._load_table()
 
-    @work(group="bulk", exclusive=True)
+    @work(group="undo")
     async def action_undo(self) -> None:
-        """Undo the last review, and count the clusters again."""
+        """Undo the last review, and count the clusters again.
+
+        No other action may cancel this one after the undo is on disk, so it has its own group.
+        """
         try:
             undone = await ReviewRecorder(self._session, lambda _: "").undo()
         except ReviewNotSavedError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
+from tests.tui.key_input import send_keys, wait_until
 from tests.tui.screens.test_adjudication import AppDriver
 
 N_ITEMS = 25
@@ -96,6 +98,21 @@ async def test_cluster_is_reviewed_and_undone_in_one_step(
             notifications(person)[-1]
             == "undone: fail, fault: model, tags unit · bulk review of 25 items"
         )
+
+
+async def test_undo_is_reported_if_another_review_begins_at_once(workspace: Workspace) -> None:
+    async with open_queue(workspace, (80, 24)) as person:
+        await person.press("c", "B", "f", "enter", "y")
+        can_undo = threading.Event()
+        person.app.session._thread.submit(can_undo.wait, 20)
+        with idle.ignore_threads():
+            send_keys(person.app, "z", "B")
+            await wait_until(lambda: person.app.session._thread._work_queue.qsize() >= 2)
+            can_undo.set()
+        await person.press()
+        await idle.wait_for_workers(person.app)
+        assert len(read_events(workspace)) == 2 * N_ITEMS
+        assert any("undone: fail" in message for message in notifications(person))
 
 
 async def test_failed_bulk_review_is_reported_and_can_be_repeated(

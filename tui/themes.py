@@ -150,10 +150,11 @@ def _tint_background(background: str, tint: str, text: str) -> str:
     """Mix as much of the colour `tint` into the background as possible while texts of colour
     `text` stay readable.
     """
-    mixtures = (_blend(background, tint, percent / 100) for percent in range(34, 0, -2))
-    return next(
-        (each for each in mixtures if measure_contrast(text, each) >= MIN_CONTRAST), background
-    )
+    for percent in range(34, 0, -2):
+        mixture = _blend(background, tint, percent / 100)
+        if measure_contrast(text, mixture) >= MIN_CONTRAST:
+            return mixture
+    return background
 
 
 def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:

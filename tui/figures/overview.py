@@ -816,14 +816,16 @@ def _name_reviewed_items(overview: Overview) -> str:
 
 
 def _suggest_suspects_action(n_suspects: int, n_strong: int) -> NextAction:
-    """Suggest to check the golden answers that look wrong. The strong suspects count, else the weak
-    ones.
+    """Suggest to check the golden answers that look wrong: those with strong evidence or, if there
+    are none, those with weak evidence.
     """
     n_weak = n_suspects - n_strong
-    facts = ""
-    if n_weak:
-        facts = f"{n_weak:,} weak" if n_strong else "weak evidence"
-    suspects = format_count(n_strong or n_weak, "suspect golden answer")
+    if n_strong:
+        suspects = format_count(n_strong, "suspect golden answer")
+        facts = f"{n_weak:,} weak" if n_weak else ""
+    else:
+        suspects = format_count(n_weak, "suspect golden answer")
+        facts = "weak evidence"
     return NextAction("overview.suspects", f"Check {suspects}", facts=facts)
 
 

@@ -432,9 +432,10 @@ class IndexedItem:
         return self.n_turns > 1 or has_tool_results or self._has_unpaired_steps()
 
     def _explain_missing_call(self, call: Call) -> Call:
-        """Return the call.
+        """Return the call with the decoding error that is shown.
 
-        In an incident, the text of the failure is no reply, so it is not explained as one.
+        In an incident, the model gave no reply, so the decoder's error about the text of the
+        failure is replaced.
         """
         if self.item.has_incident and call.decode_error is not None:
             return replace(call, decode_error=NO_ANSWER)

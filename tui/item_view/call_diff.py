@@ -270,15 +270,19 @@ def compute_argument_columns(
 
 
 def _choose_golden_width(cells: int, needed_golden: int, needed_predicted: int) -> int:
-    """Return the width of the golden column, of `cells` for both values."""
+    """Return the width of the column of golden values. Both values share `cells`.
+
+    If both fit, the width is near a fixed value, so that the columns do not move from item to item.
+    Else each value has a half, and the longer one gets what a shorter one leaves.
+    """
     half = cells // 2
-    if needed_golden + needed_predicted <= cells:
-        # Widths stay near fixed values, so that the columns do not move from item to item.
+    cells_left_by_predicted = cells - needed_predicted
+    if needed_golden <= cells_left_by_predicted:
         preferred = min(half, GOLDEN_COLUMN_CELLS)
-        return min(max(preferred, needed_golden), cells - needed_predicted)
+        return min(max(preferred, needed_golden), cells_left_by_predicted)
     if needed_golden < half:
         return needed_golden
-    return max(half, cells - needed_predicted)
+    return max(half, cells_left_by_predicted)
 
 
 def _column_width(heading: str, texts: Iterable[str]) -> int:

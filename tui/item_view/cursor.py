@@ -192,8 +192,10 @@ def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
 
 
 def _first_differing_child_index(blocks: Sequence[Block], index: int) -> int:
-    """Return the index of the first differing block whose parent is the differing block at
-    `index`, else `index`.
+    """Return the index of the first differing block below the block at `index`, such as a call of a
+    turn.
+
+    It is `index` itself if that block does not differ, or if nothing below it does.
     """
     head = blocks[index]
     if not head.differs:

@@ -230,10 +230,12 @@ def _find_first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
     """
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
-    golden_steps = [
-        message.step for message in indexed.messages.get(turn, []) if message.name == GOLDEN_CALL
-    ]
-    return max(golden_steps, default=-1) + 1
+    # The steps up to the last golden call are supplied by the benchmark.
+    last_golden_step = -1
+    for message in indexed.messages.get(turn, []):
+        if message.name == GOLDEN_CALL:
+            last_golden_step = max(last_golden_step, message.step)
+    return last_golden_step + 1
 
 
 def _missing_calls_by_predecessor(

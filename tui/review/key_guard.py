@@ -81,7 +81,7 @@ class KeyGuard:
         if is_from_list:
             self._previous = None
         elif drawn_at < inf:
-            # The item that is on screen until now
+            # The item that is on screen until the new one is drawn.
             self._previous = self.drawn
             self._previous_drawn_at = drawn_at
         self._find_flush_time = _never

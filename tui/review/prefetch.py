@@ -102,9 +102,8 @@ class ItemPrefetcher:
         self._neighbours: Neighbours | None = None
         self._generation = 0
         """Number of switches to another store. Results from before a switch are dropped."""
-        self._numbers: dict[
-            tuple[ItemKey, bool], int
-        ] = {}  # by (key, whether it is a hidden duplicate)
+        self._numbers: dict[tuple[ItemKey, bool], int] = {}
+        """Numbers of the items that were displayed, by (key, whether it is a hidden duplicate)."""
 
     async def read_item(self, item: int, previous: DisplayedItem | None = None) -> DisplayedItem:
         """Return an item, without a query if it was prefetched.
@@ -122,8 +121,9 @@ class ItemPrefetcher:
         return displayed
 
     async def _read_prefetched(self, item: int) -> DisplayedItem | None:
-        """Return an item that was read in advance, or None. An error then appears when it is read
-        again.
+        """Return an item that was read in advance, or None.
+
+        None also if that failed. The caller then reads the item again, and gets the error.
         """
         prefetched = self._prefetched.pop(item, None)
         if prefetched is not None:
@@ -239,12 +239,10 @@ class ItemPrefetcher:
 
         None at the end or beginning of the queue. The neighbour is usually known already.
         """
-        neighbours = self._neighbours
-        if neighbours is not None and (neighbours.item, neighbours.step) == (
-            displayed.navigator.item,
-            step,
-        ):
-            return neighbours.neighbour
+        known = self._neighbours
+        item = displayed.navigator.item
+        if known is not None and known.item == item and known.step == step:
+            return known.neighbour
         return await self._session.read(
             lambda store: displayed.navigator.find_neighbour_item(store, step)
         )

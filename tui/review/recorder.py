@@ -101,6 +101,7 @@ class PendingQuestion:
         if not is_definite(verdict):
             return verdict
         if isinstance(self.automatic, list):
+            # Pass accepts the automatic labels. Fail does not say which labels are right.
             return self.automatic if verdict else None
         if self.criterion in TRUE_MEANS_FAILURE:
             return not verdict

@@ -360,14 +360,16 @@ def _omit_effect_on_runs(text: str, cells: int) -> str:
 
 
 def _shorten_saved_message(text: str, cells: int) -> str:
-    """Shorten `golden wrong, so` at the beginning of a message, because the criterion is at its
-    end.
+    """Shorten a message such as `saved: golden wrong, so pass` to fit into `cells`.
+
+    The words `wrong, so` are replaced by a symbol or, if that is not enough, `golden wrong, so` by
+    an ellipsis. The end of the message stays, because it has the criterion.
     """
-    short = text
-    for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):
-        if display_width(short) > cells:
-            short = text.replace(GOLDEN_WRONG_PREFIX, prefix)
-    return short
+    for beginning in (GOLDEN_WRONG_PREFIX, f"golden {symbols().failed} "):
+        shortened = text.replace(GOLDEN_WRONG_PREFIX, beginning)
+        if display_width(shortened) <= cells:
+            return shortened
+    return text.replace(GOLDEN_WRONG_PREFIX, f"{symbols().ellipsis} ")
 
 
 def _join_parts(*parts: Line) -> Line:

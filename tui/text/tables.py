@@ -182,8 +182,9 @@ def _add_row_headings(table: Table, lines: Sequence[Line], cells: int) -> list[L
 
 
 def _choose_graphic_width(table: Table, cells: int) -> int:
-    """Return the width of the bars, or of the drawn intervals, which get what the texts leave. 0
-    if nothing is drawn.
+    """Return the width of the bars or of the drawn intervals. 0 if nothing is drawn.
+
+    Bars have a fixed width. Intervals get the cells that the texts leave.
     """
     if table.graphic_at is None:
         return 0
@@ -257,13 +258,16 @@ def _make_styled_texts(row: Row) -> list[StyledText]:
 
 
 def _insert_graphic(line: Line, table: Table, graphic: Line) -> Line:
-    """Insert a graphic before the column to the left of which the table draws it. The line has a
-    part for each column.
+    """Insert a graphic into a line of the table, before the column `table.graphic_at`.
+
+    The line has a part for each column. Without a graphic, it is unchanged.
     """
     if table.graphic_at is None or not graphic:
         return line
+    columns_before = line[: table.graphic_at]
+    columns_after = line[table.graphic_at :]
     gap: StyledText = (" " * COLUMN_GAP, "")
-    return (*line[: table.graphic_at], gap, *graphic, *line[table.graphic_at :])
+    return (*columns_before, gap, *graphic, *columns_after)
 
 
 def _format_scale(table: Table, cells: int) -> Line:

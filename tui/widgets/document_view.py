@@ -210,13 +210,16 @@ class DocumentView(StaticFocusWidget, can_focus=True):
 
         With `keep_previous`, the row of the previous call stays visible too, if both fit.
         """
+        revealed = _RevealedRow(index, row, entire_block)
         has_size = bool(self.size)
-        # Without a size, nothing can be scrolled yet, so all calls are kept.
-        if has_size:
-            previous = self._revealed[-1:]
-            self._revealed = previous if keep_previous else []
-        self._revealed.append(_RevealedRow(index, row, entire_block))
-        if has_size and self.document_layout is not None:
+        if not has_size:
+            # Nothing can be scrolled yet, so all calls are repeated when there is a size.
+            self._revealed.append(revealed)
+            return
+
+        previous = self._revealed[-1:] if keep_previous else []
+        self._revealed = [*previous, revealed]
+        if self.document_layout is not None:
             self.document_layout.reveal(index, row, entire_block=entire_block)
             self.redraw()
 

@@ -196,18 +196,21 @@ def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> 
     If neither side has enough room, the caret moves to the left. `caret_cells`: position of the
     error.
     """
-    message_cells = display_width(message)
-    cells_with_caret = message_cells + len("^ ")
-    if caret_cells + cells_with_caret <= line_cells:
-        return " " * caret_cells + f"^ {message}"
-    if cells_with_caret <= caret_cells:
-        return " " * (caret_cells - message_cells - 1) + f"{message} ^"
+    caret_and_message = f"^ {message}"
+    message_and_caret = f"{message} ^"
+    needed_cells = display_width(caret_and_message)
+    if caret_cells + needed_cells <= line_cells:
+        return " " * caret_cells + caret_and_message
+    if needed_cells <= caret_cells:
+        # The caret is the last character.
+        indent = caret_cells + 1 - needed_cells
+        return " " * indent + message_and_caret
 
     # A caret at the beginning of the text points to the prompt if it is moved only a little.
     indent = 0
     if caret_cells >= MIN_MOVED_CARET_CELLS:
-        indent = min(caret_cells, max(line_cells - cells_with_caret, 0))
-    return " " * indent + f"^ {message}"
+        indent = min(caret_cells, max(line_cells - needed_cells, 0))
+    return " " * indent + caret_and_message
 
 
 class RunSearchInput(SafeInput):

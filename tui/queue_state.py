@@ -105,12 +105,10 @@ class QueueState:
         If the order of the view is not available, for example in blind mode, use the order of the
         dataset.
         """
-        queue = (
-            view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
-        )
+        is_available = view.queue in list_available_orders(blind, view.queue_file)
         return cls(
             where=view.where,
-            queue=queue,
+            queue=view.queue if is_available else "dataset",
             seed=view.seed,
             blind=blind,
             scope=view.runs,
@@ -380,13 +378,14 @@ class QueueLevels:
     def push_level(
         self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = ""
     ) -> None:
-        """Add a level above the current level, if the current settings differ from `settings` or
-        were chosen on the overview.
+        """Remember `settings`, which the queue had before, as a level above the current one.
+
+        If the settings are still the same, there is nothing to return to. A choice on the overview
+        is remembered nevertheless, because the key then returns to the overview.
         """
         if settings != self._state.settings or opened_from == OVERVIEW:
-            self.above.append(
-                QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
-            )
+            level = QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
+            self.above.append(level)
             self.lists = ListStates()
 
     def pop_level(self) -> QueueLevel | None:

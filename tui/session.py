@@ -254,9 +254,9 @@ class Session(SessionSettings):
 
         Empty without a workspace.
         """
-        name = (
-            sanitize(self.workspace_folder.parent.name) if self.workspace_folder is not None else ""
-        )
+        if self.workspace_folder is None:
+            return ()
+        name = sanitize(self.workspace_folder.parent.name)
         return (f"{name}/",) if name else ()
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
@@ -379,14 +379,15 @@ class Session(SessionSettings):
             try:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
-                # If the caller is not cancelled, another query cancelled this one while it waited.
                 if _is_caller_cancelled():
                     self._start_interrupt(future, query)
                     raise
+                # Another call has cancelled this one before it began. It starts again.
             except Exception:
                 if self.is_leaving:
                     raise asyncio.CancelledError from None
-                # A query that another one interrupted is no longer registered.
+                # A query that another call has interrupted is not registered any more. It starts
+                # again. Any other error is one of the query itself.
                 if future in self._background_queries:
                     raise
             finally:

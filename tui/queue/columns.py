@@ -332,7 +332,6 @@ CellColumnName = Literal["item", "model", "category", "score", "official", "rule
 """Columns whose cells have one style. The difference has several."""
 ColumnName = CellColumnName | Literal["difference"]
 VerdictColumnName = Literal["official", "rule", "judge", "you"]
-AUTOMATIC_COLUMNS: tuple[VerdictColumnName, ...] = ("official", "rule", "judge")
 VERDICT_TITLES: dict[VerdictColumnName, str] = {
     "official": "official",
     "rule": "recomp.",
@@ -540,13 +539,18 @@ class _VerdictColumns:
 
 
 def _list_differing_verdicts(widths: ColumnWidths, *, blind: bool) -> frozenset[VerdictColumnName]:
-    """Return the automatic verdicts that exist, differ between rows and may be shown."""
+    """Return the automatic verdicts that have a column: those that exist and differ between rows.
+
+    Blind review hides verdicts, and suspects need the room for the reasons.
+    """
     if blind or widths.has_score:
         return frozenset()
-    existing = {"official": True, "rule": widths.has_rule, "judge": widths.has_judge}
-    return frozenset(
-        name for name in AUTOMATIC_COLUMNS if existing[name] and name not in widths.constant
-    )
+    existing: list[VerdictColumnName] = ["official"]
+    if widths.has_rule:
+        existing.append("rule")
+    if widths.has_judge:
+        existing.append("judge")
+    return frozenset(name for name in existing if name not in widths.constant)
 
 
 def _choose_verdict_columns(
@@ -613,13 +617,20 @@ def _needed_item_width(widths: ColumnWidths) -> int:
 
 
 def _choose_item_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return the width of ids. They are cut to `min_item` for the difference to have its preferred
-    width, and to `MIN_ID_CELLS` for it to have its least width.
+    """Return the width of the column of ids.
+
+    Ids are cut down to `min_item`, so that the difference gets its preferred width, and down to
+    `MIN_ID_CELLS`, so that it gets its smallest width.
     """
-    for_both = free - 2
-    beside_preferred = max(for_both - limits.preferred_difference, limits.min_item)
-    beside_least = max(for_both - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS)
-    return min(_needed_item_width(widths), beside_preferred, beside_least)
+    # A blank stands before the ids, and one before the difference.
+    cells_for_both = free - 2
+    beside_preferred_difference = cells_for_both - limits.preferred_difference
+    beside_smallest_difference = cells_for_both - MIN_DIFFERENCE_CELLS
+    return min(
+        _needed_item_width(widths),
+        max(beside_preferred_difference, limits.min_item),
+        max(beside_smallest_difference, MIN_ID_CELLS),
+    )
 
 
 def _choose_category_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:

@@ -183,6 +183,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     view = request.view
     total = store.count_items(view)
     first_unreviewed = None
+    item_at_cursor = None
     if request.opens_unreviewed:
         navigator = QueueNavigator(view, NO_ITEM, total, None)
         first_unreviewed = navigator.find_next_unreviewed(store)
@@ -190,9 +191,12 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     else:
         item_at_cursor = _find_item_at(request.position, store)
 
-    position = None if item_at_cursor is None else store.find_position(view, item_at_cursor)
+    position = None
+    if item_at_cursor is not None:
+        position = store.find_position(view, item_at_cursor)
     if position is None:
-        position = max(0, min(request.position.line, total - 1))
+        last_position = total - 1
+        position = max(0, min(request.position.line, last_position))
 
     # Only the window of rows with the cursor is read.
     window_index = position // WINDOW
@@ -206,7 +210,6 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         progress=_read_share_progress(view, store),
         unreviewed=first_unreviewed,
     )
-
     if _shows_suspicion(view, store):
         return _add_suspicion(page, view, store)
     return page
@@ -522,9 +525,15 @@ class QueueNavigator:
         continues from the last position of `previous`.
         """
         position = store.find_position(view, item)
-        last = previous.last_position if previous is not None else 0
+        last_position = position
+        if last_position is None:
+            last_position = previous.last_position if previous is not None else 0
         return cls(
-            view, item, store.count_items(view), position, last if position is None else position
+            view,
+            item,
+            count=store.count_items(view),
+            position=position,
+            last_position=last_position,
         )
 
     def find_neighbour_item(self, store: Store, step: int) -> int | None:

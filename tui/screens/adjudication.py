@@ -470,8 +470,9 @@ class AdjudicationScreen(GuardedScreen[None]):
         to quit, as in the queue.
         """
         quit_key = self._key_name("item.back")
-        is_escape = getattr(self.app, "last_key_name", "") == format_key("escape") != quit_key
-        if self._is_top_level and is_escape:
+        escape = format_key("escape")
+        was_escape_pressed = getattr(self.app, "last_key_name", "") == escape
+        if self._is_top_level and was_escape_pressed and quit_key != escape:
             message = f"Already at the top level; press {quit_key} to quit"
             self.show_message(StatusMessage(message, "warn"))
             return

@@ -140,14 +140,20 @@ def complete_path(text: str) -> str | None:
     folder_text, slash, beginning = text.rpartition("/")
     if not text or beginning == "~":
         return None
-    folder = os.path.expanduser(folder_text + slash) if slash else "."  # noqa: PTH111 - `~x` may name no user
+    typed_folder = folder_text + slash
+    # `expanduser` leaves a text such as `~x` as it is if no user has this name.
+    folder = os.path.expanduser(typed_folder) if slash else "."  # noqa: PTH111
     try:
         names = [_complete_name(entry) for entry in islice(os.scandir(folder), MAX_LISTED_FILES)]
     except (OSError, ValueError):
         return None
+
     # Hidden files are completed only if the user typed the dot.
-    matches = [name for name in names if name.startswith(beginning or tuple(VISIBLE_STARTS))]
-    return folder_text + slash + min(matches) if matches else None
+    possible_beginnings = (beginning,) if beginning else tuple(VISIBLE_STARTS)
+    matches = [name for name in names if name.startswith(possible_beginnings)]
+    if not matches:
+        return None
+    return typed_folder + min(matches)
 
 
 VISIBLE_STARTS = string.ascii_letters + string.digits
@@ -249,13 +255,14 @@ def _make_suggester(field: FormField) -> Suggester | None:
 def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
     """Return a line for each choice near the entered one: its value and what it means."""
     choices = list(field.descriptions)
-    index = find_choice_index(choices, text)
-    first = min(max((index or 0) - CHOICE_ROWS // 2, 0), max(len(choices) - CHOICE_ROWS, 0))
+    entered_index = find_choice_index(choices, text)
+    first_index = _find_first_shown_choice(len(choices), entered_index or 0)
     name_cells = max(display_width(choice or NO_CHOICE) for choice in choices)
 
     lines: list[Line] = []
-    for number, choice in enumerate(choices[first : first + CHOICE_ROWS], first):
-        is_entered = number == index
+    shown_choices = choices[first_index : first_index + CHOICE_ROWS]
+    for index, choice in enumerate(shown_choices, first_index):
+        is_entered = index == entered_index
         line = LineBuilder()
         line.add(f" {symbols().cursor} " if is_entered else "   ", "primary")
         line.add_padded(choice or NO_CHOICE, name_cells + 2, "strong" if is_entered else "")
@@ -263,6 +270,15 @@ def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
         lines.append(fit_line(line.build(), width))
     hint = f" left and right choose {symbols().separator} {len(choices)} choices"
     return [*lines, make_line(hint, "dim")]
+
+
+def _find_first_shown_choice(n_choices: int, entered_index: int) -> int:
+    """Return the index of the first shown choice, so that the entered one is in the middle, and all
+    rows are used.
+    """
+    first_index = max(entered_index - CHOICE_ROWS // 2, 0)
+    last_possible_index = max(n_choices - CHOICE_ROWS, 0)
+    return min(first_index, last_possible_index)
 
 
 NO_CHOICE = "(none)"
@@ -285,20 +301,26 @@ def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormE
     """
     lines = result.text.strip().splitlines() or ["the command failed"]
     error_lines = [line for line in lines if "error" in line or "Error" in line]
-    message = error_lines[0] if error_lines else lines[-1]
-    message = re.sub(r"^(Error|error): ", "", message)
+    error_line = error_lines[0] if error_lines else lines[-1]
+    message = re.sub(r"^(Error|error): ", "", error_line)
 
-    titles = {field.flag.lstrip("-"): field.title for field in fields if field.flag}
-    names = [name for name in OPTION_NAME.findall(message) if name in titles]
+    title_by_option = {field.flag.lstrip("-"): field.title for field in fields if field.flag}
+    options = [name for name in OPTION_NAME.findall(message) if name in title_by_option]
+    first_option = options[0] if options else ""
+    return FormError(sanitize(_name_fields(message, title_by_option)), first_option)
+
+
+def _name_fields(message: str, title_by_option: Mapping[str, str]) -> str:
+    """Replace the options in an error message by the titles of their fields."""
     option_error = OPTION_ERROR.search(message)
-    if option_error is not None and option_error[1] in titles:
-        message = f"{titles[option_error[1]]}: {option_error[2]}"
+    if option_error is not None and option_error[1] in title_by_option:
+        message = f"{title_by_option[option_error[1]]}: {option_error[2]}"
 
     def name_field(match: re.Match[str]) -> str:
-        return f'"{titles[match[1]]}"' if match[1] in titles else match[0]
+        option = match[1]
+        return f'"{title_by_option[option]}"' if option in title_by_option else match[0]
 
-    message = OPTION_NAME.sub(name_field, message)
-    return FormError(sanitize(message), names[0] if names else "")
+    return OPTION_NAME.sub(name_field, message)
 
 
 def find_last_output_line(result: CommandResult) -> str:

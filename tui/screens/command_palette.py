@@ -105,24 +105,25 @@ class PaletteCommand:
 
         Markup is not parsed.
         """
-        prefix = f" {self.kind:7}{self.key:>6}  "
+        kind_and_key = f" {self.kind:7}{self.key:>6}  "
         label = truncate(self.label, MAX_CELLS)
-        text = prefix + label
+        text = kind_and_key + label
         shown_argument = sanitize(argument) or self.argument
         if shown_argument:
             text += f" {shown_argument}"
+        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
 
         # Kind, argument and help are dim, and the key and the label between them are bold.
         dim = _find_dim_colour()
-        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
+        label_start = len(kind_and_key)
         content = content.stylize(dim, 0, KIND_CELLS)
-        content = content.stylize("bold", KIND_CELLS, len(prefix))
+        content = content.stylize("bold", KIND_CELLS, label_start)
         content = content.stylize(dim, len(text))
-        # The match is of the whole label, of which the line may show only the beginning.
-        label_end = len(prefix) + len(label)
         for position in match.positions:
-            start = len(prefix) + position
-            content = content.stylize(match_style, start, min(start + 1, label_end))
+            # The match is of the whole label, of which the line may show only the beginning.
+            if position < len(label):
+                start = label_start + position
+                content = content.stylize(match_style, start, start + 1)
 
         run = partial(self.run, argument) if self.argument else self.run
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
@@ -301,19 +302,14 @@ def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteComma
     elsewhere.
     """
     for action in context.queue_actions():
-        label = action.id.partition(".")[2]
+        _, _, label = action.id.partition(".")
         help_text = action.help.removeprefix(f"{label}: ")
-        yield PaletteCommand(
-            "screen", label, partial(context.run_queue_action, action), help=help_text
-        )
+        run = partial(context.run_queue_action, action)
+        yield PaletteCommand("screen", label, run, help=help_text)
     if not context.state.blind:
         help_text = "accuracy of each run, its sample, and a form to draw more items"
-        yield PaletteCommand(
-            "screen",
-            "estimates",
-            partial(open_estimates, context.app, context.session),
-            help=help_text,
-        )
+        run = partial(open_estimates, context.app, context.session)
+        yield PaletteCommand("screen", "estimates", run, help=help_text)
 
 
 def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -827,12 +823,13 @@ def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     The first letter must start a word of the text. Each other letter follows directly or, if
     possible, starts a word. The result is empty if a letter is missing or the gaps are too long.
     """
+    max_skipped_letters = 3 * len(word) + 6
     for start in range(len(text)):
         if text[start] != word[0] or not _is_word_start(text, start):
             continue
         positions = _find_letters_from(text, word, start)
         if positions:
-            has_short_gaps = _count_skipped_letters(positions) <= 3 * len(word) + 6
+            has_short_gaps = _count_skipped_letters(positions) <= max_skipped_letters
             return positions if has_short_gaps else []
     return []
 

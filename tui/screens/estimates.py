@@ -647,18 +647,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
         run = self._selected_run
-        if action not in ("focus_form", "review_sample") or run is None:
-            return False
-        if self._form.has_focus_within:
+        needs_sample = action in ("focus_form", "review_sample")
+        if not needs_sample or run is None or self._form.has_focus_within:
             return False
 
         sample = self._selected_sample
         if sample is None:
             return True
-        if action != "focus_form" or self._command_service is None:
-            return False
+        needs_form = action == "focus_form" and self._command_service is not None
         is_form_built = self._form_inputs == self._current_form_inputs(run, sample)
-        return not is_form_built
+        return needs_form and not is_form_built
 
     def must_ignore(self, action: str) -> bool:
         return self._is_running and action == "submit"

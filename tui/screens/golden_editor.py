@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
@@ -27,6 +27,7 @@ from textual.widgets import TextArea
 from fcreview.errors import FcreviewError
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus
 from fcreview.model.item import Item, Run
+from fcreview.model.review import Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.store.drafts import DraftSlot
 from fcreview.store.rows import ItemDetail, strip_duplicate_mark
@@ -426,15 +427,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._hides_verdicts = hides_verdicts
         self._draft = draft
 
-        # The correction that the annotator saved earlier, if any.
-        self._saved_reason = ""
-        self._saved_fix: dict[str, Any] | None = None
-        for opinion in self._detail.opinions:
-            is_own = opinion.annotator == session.annotator
-            if is_own and opinion.golden_fix and opinion.golden_status:
-                self._saved_reason = opinion.note or ""
-                self._saved_fix = opinion.golden_fix
-                break
+        saved = _find_saved_correction(subject.detail, session.annotator)
+        self._saved_fix = saved.golden_fix if saved is not None else None
+        self._saved_reason = (saved.note or "") if saved is not None else ""
         self._reason = self._saved_reason
 
         if self._saved_fix:
@@ -600,18 +595,17 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         """
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
-        if checked.golden_fix is not None and self._golden.is_unchanged(
-            detail.run, detail.item, checked.golden_fix
-        ):
-            self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
-            self.app.bell()
-        elif checked.golden_fix is None:
+        if checked.golden_fix is None:
             # The focus stays: a verdict key that follows must not become a letter of the text.
             self._text_area.move_cursor(to_line_and_column(self._text_area.text, checked.position))
             self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
-        else:
-            self._ask_for_verdict(checked.golden_fix)
+            return
+        if self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
+            self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
+            self.app.bell()
+            return
+        self._ask_for_verdict(checked.golden_fix)
 
     def _ask_for_verdict(self, golden_fix: dict[str, Any]) -> None:
         """Show what the correction changes, and close with the verdict of the annotator.
@@ -695,24 +689,33 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             return
 
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        try:
+            edited = self._edit_in_program(command)
+        except (OSError, ValueError, SuspendNotSupported) as error:
+            reason = sanitize(str(error) or "cannot be started")
+            self._show_message(f"{sanitize(command)}: {reason}", "bad")
+        else:
+            if edited.exit_code == 0:
+                self._text_area.text = edited.text
+            else:
+                message = f"{sanitize(command)} failed (exit code {edited.exit_code})"
+                self._show_message(f"{message}. The edit was discarded.", "warn")
+        self.refresh(layout=True)
+
+    def _edit_in_program(self, command: str) -> _EditedText:
+        """Let a program edit the text in a temporary file. It has the terminal until it ends.
+
+        Raises the exceptions of `subprocess.run`, of reading the file and of suspending the app.
+        """
         with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
             file = Path(folder) / "golden.json"
             file.write_text(self._text_area.text + "\n", "utf-8")
-            try:
-                # The program gets the terminal until it ends.
-                with self.app.suspend():
-                    process = subprocess.run(  # noqa: S603
-                        [*shlex.split(command), str(file)], check=False
-                    )
-                if process.returncode == 0:
-                    self._text_area.text = file.read_text("utf-8").rstrip("\n")
-                else:
-                    message = f"{sanitize(command)} failed (exit code {process.returncode})"
-                    self._show_message(f"{message}. The edit was discarded.", "warn")
-            except (OSError, ValueError, SuspendNotSupported) as error:
-                reason = sanitize(str(error) or "cannot be started")
-                self._show_message(f"{sanitize(command)}: {reason}", "bad")
-        self.refresh(layout=True)
+            with self.app.suspend():
+                process = subprocess.run(  # noqa: S603
+                    [*shlex.split(command), str(file)], check=False
+                )
+            text = file.read_text("utf-8") if process.returncode == 0 else ""
+            return _EditedText(process.returncode, text.rstrip("\n"))
 
     @property
     def unsaved_input(self) -> str:
@@ -731,6 +734,23 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._confirms_cancel = True
             key = find_action_key_names(self.app).get("golden.cancel", "")
             self._show_message(f"not saved: press {key} again to discard the text", "warn")
+
+
+class _EditedText(NamedTuple):
+    """Text from an editor that was started from here."""
+
+    exit_code: int
+    text: str
+    """Empty if the editor failed."""
+
+
+def _find_saved_correction(detail: ItemDetail, annotator: str) -> Opinion | None:
+    """Return the annotator's review that corrects the golden answer, if there is one."""
+    for opinion in detail.opinions:
+        is_own = opinion.annotator == annotator
+        if is_own and opinion.golden_fix and opinion.golden_status:
+            return opinion
+    return None
 
 
 def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject) -> None:

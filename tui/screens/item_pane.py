@@ -332,12 +332,15 @@ class ItemPane(Vertical):
 
     def _move_to_first_unanswered_verdict(self) -> None:
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
-        if self._prefetcher.view.queue == "judged":
-            unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
-            self._is_target_at_cursor = bool(unanswered) and self.text.move_to_target(
-                unanswered[0][0]
-            )
-            self.draw_bars()
+        if self._prefetcher.view.queue != "judged":
+            return
+        unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
+        has_moved = False
+        if unanswered:
+            target, _ = unanswered[0]
+            has_moved = self.text.move_to_target(target)
+        self._is_target_at_cursor = has_moved
+        self.draw_bars()
 
     def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line. Ring the bell if the message is an error."""
@@ -393,10 +396,9 @@ class ItemPane(Vertical):
         """Record that a frame was sent to the terminal. It shows the item with this number, unless
         the screen is still blank.
         """
-        is_displayed = (
-            self.item_reviewer.has_item and self.item_reviewer.displayed.navigator.item == item
-        )
-        if is_displayed and getattr(self.screen, "is_drawing", True):
+        if not self.item_reviewer.has_item or not getattr(self.screen, "is_drawing", True):
+            return
+        if self.item_reviewer.displayed.navigator.item == item:
             self._key_guard.record_frame(watch_flush(self.app._driver, self._session.clock))
 
     @work(exclusive=True, group="prefetch")

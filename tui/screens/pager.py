@@ -145,11 +145,9 @@ class PagerScreen(GuardedScreen[bool]):
         """
         if self._raw:
             return self._text.raw
-        return (
-            self._text.indented
-            if self._depth is None
-            else fold_indented_lines(self._text.indented, self._depth)
-        )
+        if self._depth is None:
+            return self._text.indented
+        return fold_indented_lines(self._text.indented, self._depth)
 
     def _show_text(self) -> None:
         """Show the text from its beginning, or at the first match of the search."""

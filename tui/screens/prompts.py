@@ -6,7 +6,7 @@ A compact table covers only the lower part of the screen below it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -169,14 +169,9 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self._draw_waiting_time(0)
             return
 
-        n_choices = len(choices.rows) if choices.total is None else choices.total
-        count = format_count(n_choices, choices.noun)
-        text: Line = ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
-        if self._message:
-            text = make_line(self._message, "warn")
-
-        cells = self.size.width
         title = self.query_one("#pick-title", LineBar)
+        cells = self.size.width
+        text = self._message_or_title(choices)
         if choices.compact:
             title.show(rule_line(text, cells, symbols().rule))
             return
@@ -187,6 +182,14 @@ class PickerScreen(GuardedModalScreen[T | None]):
         note_cells = max(cells - line_width(left) - 2, 0)
         note = fit_line(make_line(f"{choices.note} ", "dim"), note_cells)
         title.show(justify_line(left, note, cells))
+
+    def _message_or_title(self, choices: ChoiceTable[Any]) -> Line:
+        """Return the message or, without one, the title with the number of choices."""
+        if self._message:
+            return make_line(self._message, "warn")
+        n_choices = len(choices.rows) if choices.total is None else choices.total
+        count = format_count(n_choices, choices.noun)
+        return ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
 
     def _draw(self) -> None:
         """Draw the title and the table of choices."""

@@ -236,22 +236,24 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         """Draw the question and, if it stands beside the answers, the function docs."""
         panel = self.query_one("#question-panel", Panel)
         panel.set_title("Question", sanitize(self._question.detail.row.category), flat_facts=True)
-        block = self.query_one("#question", LineBlock)
+
         size = self.app.size
-        is_beside = self.has_class("columns")
-        max_rows = size.height - ROWS_BESIDE_PANELS
-        cells = int(size.width * QUESTION_WIDTH_SHARE)
-        if not is_beside:
-            max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
-            cells = size.width
         margin = 1 if is_small_screen(size) else 4
         item = self._question.detail.displayed_item
-        lines = question_lines(item, cells - margin, max_rows)
-        if is_beside:
-            lines += docs_lines(item, cells - margin, max_rows - len(lines))
+        is_beside_answers = self.has_class("columns")
+        if is_beside_answers:
+            max_rows = size.height - ROWS_BESIDE_PANELS
+            cells = int(size.width * QUESTION_WIDTH_SHARE) - margin
+            lines = question_lines(item, cells, max_rows)
+            lines += docs_lines(item, cells, max_rows - len(lines))
+        else:
+            max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
+            lines = question_lines(item, size.width - margin, max_rows)
+
         if is_small_screen(size):
+            # Without a border, a blank stands before each line.
             lines = [((" ", ""), *line) for line in lines]
-        block.show(lines)
+        self.query_one("#question", LineBlock).show(lines)
 
     def _draw_answers(self) -> None:
         """Draw the answers of the runs, or a note that they are hidden."""
@@ -333,10 +335,12 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
     def action_open_item(self) -> None:
         """Open the item of the first run of the group, in a list with the items of all runs."""
         group = self._group
-        item = self._question.detail.row.item if group is None else group.rows[0].item
-        view = self._question.view
-        if group is None:
+        if group is not None:
+            item = group.rows[0].item
+            view = self._question.view
+        else:
             # The other runs are hidden.
+            item = self._question.detail.row.item
             view = View(f"item:{item}", "dataset")
         self.app.push_screen(self._make_item_screen(view, item), self._reread_after_item)
 

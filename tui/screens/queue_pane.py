@@ -153,11 +153,9 @@ class QueueMenus:
 
         None until the runs are read.
         """
-        return (
-            self.runs
-            if self.runs is None or run_number is None
-            else [each for each in self.runs if each.run == run_number]
-        )
+        if self.runs is None or run_number is None:
+            return self.runs
+        return [run for run in self.runs if run.run == run_number]
 
     @property
     def disabled_actions(self) -> frozenset[str]:

@@ -92,12 +92,14 @@ class RunListState:
     @property
     def order_description(self) -> str:
         """Order and grouping, such as `by official, grouped by model`. Empty for the default."""
-        order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
-        parts = [
-            order + " reversed" * self.is_reversed,
-            f"grouped by {self.grouping}" if self.grouping else "",
-        ]
-        return ", ".join(filter(None, parts))
+        parts = []
+        if self.is_reversed:
+            parts.append(f"by {self.order} reversed")
+        elif self.order != "run":
+            parts.append(f"by {self.order}")
+        if self.grouping:
+            parts.append(f"grouped by {self.grouping}")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +403,8 @@ def _make_rate_range_cell(row: RunListRow, source: str) -> Cell:
         return EMPTY_CELL
     rates = []
     for run in row.runs:
-        n_known = getattr(run, f"{source}_known")
-        if n_known == run.n_items > 0:
+        has_all_verdicts = getattr(run, f"{source}_known") == run.n_items
+        if run.n_items > 0 and has_all_verdicts:
             rates.append(getattr(run, f"{source}_pass") / run.n_items)
     if not rates:
         return EMPTY_CELL

@@ -165,10 +165,11 @@ class SplitView(Horizontal):
     @property
     def is_item_loading(self) -> bool:
         """Whether the item of the focused item pane is still being read."""
-        is_item_opening = (
-            self.is_item_focused and self.item_pane is not None and self.item_pane.is_item_loading
-        )
-        return self._focus_when_created or is_item_opening
+        if self._focus_when_created:
+            return True
+        if not self.is_item_focused or self.item_pane is None:
+            return False
+        return self.item_pane.is_item_loading
 
     @property
     def _list_follows_item(self) -> bool:
@@ -195,19 +196,25 @@ class SplitView(Horizontal):
             return
 
         rows = self._queue.list
-        row = rows.row_at(rows.cursor) if rows.total else None
+        if not rows.total:
+            if self.item_pane is not None:
+                self.item_pane.visible = False
+            return
+        row = rows.row_at(rows.cursor)
+        if row is None:
+            # The row is still being loaded.
+            return
         if self.item_pane is None:
-            if row is not None and not self._creation_lock.locked():
+            if not self._creation_lock.locked():
                 # The list must be drawn first.
                 self.call_after_refresh(self._create_item_pane)
-        elif row is not None:
-            self.item_pane.visible = True
-            # Textual takes the focus from a hidden pane.
-            if self.is_item_focused and self.screen.focused is None:
-                self.screen.set_focus(self.item_pane.text)
-            self._request_item(self.item_pane, row, reread)
-        elif not rows.total:
-            self.item_pane.visible = False
+            return
+
+        self.item_pane.visible = True
+        # Textual takes the focus from a hidden pane.
+        if self.is_item_focused and self.screen.focused is None:
+            self.screen.set_focus(self.item_pane.text)
+        self._request_item(self.item_pane, row, reread)
 
     def _request_item(self, item_pane: ItemPane, row: QueueRow, reread: bool) -> None:
         """Show the item of a row in the item pane.

@@ -654,7 +654,8 @@ class ScreenDiff:
     def _store_and_check_free_order(self, span: Span) -> bool:
         """Store a span of cells. Return whether the cells of its row may be written in any order.
 
-        They may if their widths are the same on all terminals.
+        They are written in Textual's order if the span has a character whose width differs between
+        terminals, or if it overwrites only one half of a wide character.
         """
         row = self._rows.setdefault(span.row, [])
         start = span.column - 1

@@ -744,14 +744,16 @@ class _VerdictBlocks(NamedTuple):
 def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _VerdictBlocks:
     """Divide the blocks of the verdicts into those above the task and those below the answer.
 
-    They usually are below the answer. The reasons are above in a trajectory, because its end is far
-    away. If all verdicts are from judges, the reasons and the comments of the judges are above.
+    They usually are below the answer. There are two exceptions. A trajectory has its reasons above,
+    because its end is far away. If all verdicts are from judges, the reasons and the judges'
+    comments are above.
     """
     is_only_judged = _is_only_judged(indexed)
-    # If only the last turn is judged, it stands beside the verdicts at the end.
-    are_reasons_above = (
-        indexed.is_trajectory or is_only_judged
-    ) and not indexed.only_last_turn_judged
+    are_reasons_above = indexed.is_trajectory or is_only_judged
+    if indexed.only_last_turn_judged:
+        # The last turn stands beside the verdicts at the end.
+        are_reasons_above = False
+
     max_rows = TRAJECTORY_REASON_ROWS if are_reasons_above else RATIONALE_ROWS
     reasons = verdict_reason_blocks(indexed, max_rows, options)
     comments = judge_blocks(indexed, max_rows=max_rows)

@@ -285,7 +285,8 @@ def _call_name_lines(call: Call, state: str, item: Item) -> list[Line]:
     has_several_turns = any(each.turn > 0 for each in item.golden + item.predicted)
     if has_several_turns:
         text += f"  turn {call.turn + 1}"
-    lines = [make_line(text, "strong" if state in " =~" else "diff")]
+    has_no_difference = state in " =~"  # not compared, equal, equivalent
+    lines = [make_line(text, "strong" if has_no_difference else "diff")]
     if call.arguments is None:
         problem = call.decode_error or call.raw or "cannot be read"
         lines.append(make_line(f"    {sanitize(problem)}", "dim"))

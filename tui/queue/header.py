@@ -93,7 +93,7 @@ def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
 
     A pass count is a pair: items that pass, and items with a verdict.
     """
-    # Import issues that belong to no run are of the whole workspace, so that each run has them.
+    # Each run repeats the number of import issues that belong to no run, so these are not summed.
     n_search_issues = max((run.n_search_issues for run in runs), default=0)
     n_search_notices = max((run.n_search_notices for run in runs), default=0)
     return RunTotals(

@@ -7,6 +7,7 @@ orders, runs and clusters, and `SplitView` shows the item under the cursor on a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -68,6 +69,32 @@ QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTION
 LIST_ACTION_NAMES = {action.action.partition("(")[0] for action in LIST_ACTIONS}
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What the queue shows first."""
+
+    item: int | str | None
+    """Id or number of the item to open."""
+    message: str
+    """Message above the list."""
+    position: QueuePosition | None
+    """Position at which the annotator left the queue. None for a queue that was not resumed."""
+
+    @property
+    def cursor(self) -> CursorPosition:
+        return CursorPosition() if self.position is None else self.position.cursor
+
+    @property
+    def opens_unreviewed(self) -> bool:
+        """Whether to open the first unreviewed item."""
+        return self.position is not None and self.position.opens_unreviewed
+
+    @property
+    def reopens_item(self) -> bool:
+        """Whether the item under the cursor was open when the annotator left."""
+        return self.position is not None and self.position.is_item_open
+
+
 class QueueScreen(GuardedScreen[None]):
     """Screen with the queue. It handles the keys of the queue."""
 
@@ -103,7 +130,10 @@ class QueueScreen(GuardedScreen[None]):
         self._menus = QueueMenus(session, state, self._levels)
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
-        self._preloaded = False
+        self._start = _Start(open_item, message, position)
+        self._opens_overview = session.opens_overview and position is None and open_item is None
+        """Whether the overview opens as soon as the runs are known."""
+        self._has_loaded = False
         """Whether the first rows have been loaded."""
         self._is_share_mentioned = False
         """Whether the message above the list has already pointed to a queue file."""
@@ -111,16 +141,6 @@ class QueueScreen(GuardedScreen[None]):
         """Message about the last key without an action here. Empty when it was removed."""
         self._focused_at = 0.0
         """When the list was drawn after it got the focus, in seconds of the monotonic clock."""
-        self._opens_overview = session.opens_overview and position is None and open_item is None
-        self._reopens_item = position is not None and position.is_item_open
-        """Whether to open the item under the cursor again, because it was open when the
-        annotator left.
-        """
-        self._opens_unreviewed = position is not None and position.opens_unreviewed
-        first_cursor = position.cursor if position is not None else CursorPosition()
-        self._first_load = (first_cursor, open_item, message)
-        """Cursor, item to open and message of the first load."""
-        self._is_restored = position is not None
 
     def compose(self) -> ComposeResult:
         yield TopLine()
@@ -130,12 +150,12 @@ class QueueScreen(GuardedScreen[None]):
     def on_mount(self) -> None:
         """Load the first rows, at the position where the annotator left the queue."""
         self.list.focus()
-        cursor, open_item, message = self._first_load
-        if self._opens_unreviewed:
+        start = self._start
+        if start.opens_unreviewed:
             self.pane.load_and_open_unreviewed()
-            self.app.notify(message, markup=False)
+            self.app.notify(start.message, markup=False)
         else:
-            self.pane.load_first_rows(cursor, open_item, message)
+            self.pane.load_first_rows(start.cursor, start.item, start.message)
 
     @property
     def list(self) -> QueueList:
@@ -175,13 +195,19 @@ class QueueScreen(GuardedScreen[None]):
             self._reload_view(result.item or self.pane.cursor_position.item)
 
     def must_wait(self, action: str) -> bool:
-        """Keys that open an item or move the cursor wait until the list shows the rows of the
-        new view.
+        """Return whether the key of an action waits for the list.
+
+        A key that opens an item waits until the view is loaded. A key that moves the cursor waits
+        only for the first rows of the view.
         """
-        if (self._preloaded and not self.pane.is_loading) or not self.check_action("open", ()):
+        belongs_to_list = self.check_action("open", ())
+        if not belongs_to_list:
             return False
-        has_rows = self._preloaded and not (self.pane.is_changing_view or self.list.is_waiting)
-        return action == "open" or (action in LIST_ACTION_NAMES and not has_rows)
+        is_loading = self.pane.is_loading or not self._has_loaded
+        if action == "open":
+            return is_loading
+        has_rows = self._has_loaded and not (self.pane.is_changing_view or self.list.is_waiting)
+        return action in LIST_ACTION_NAMES and is_loading and not has_rows
 
     @property
     def must_keep_keys(self) -> bool:
@@ -192,8 +218,8 @@ class QueueScreen(GuardedScreen[None]):
         """Handle the keys that waited for the list and, the first time, do what follows the
         start.
         """
-        is_first_time = not self._preloaded
-        self._preloaded = True
+        is_first_time = not self._has_loaded
+        self._has_loaded = True
         self.handle_kept_keys()
         if not is_first_time:
             return
@@ -203,11 +229,15 @@ class QueueScreen(GuardedScreen[None]):
         # Load the modules of the item screen while the user reads the list.
         preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
         self.set_timer(PRELOAD_DELAY, preload.start)
+        self._reopen_item()
 
-        # The item that was open when the annotator left opens again, if it is still there.
+    def _reopen_item(self) -> None:
+        """Open the item that was open when the annotator left, if the cursor found it again."""
         row = self.list.row_at(self.list.cursor)
-        saved_cursor, _, _ = self._first_load
-        if self._reopens_item and row is not None and (row.id, row.run) == saved_cursor.key:
+        if row is None or not self._start.reopens_item:
+            return
+        is_same_item = (row.id, row.run) == self._start.cursor.key
+        if is_same_item:
             self.action_open()
 
     def _mention_resumed_queue(self) -> None:
@@ -215,7 +245,7 @@ class QueueScreen(GuardedScreen[None]):
         leave it.
         """
         name = describe_resumed_queue(self.state)
-        if not self._is_restored or not name:
+        if self._start.position is None or not name:
             return
         self._is_share_mentioned = True
         message = f"{truncate_middle(sanitize(name), MAX_SEARCH_CELLS)} resumed"
@@ -556,12 +586,12 @@ class QueueScreen(GuardedScreen[None]):
     @property
     def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that only show a message now. The key line and the help omit them."""
-        hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
-        return (
-            self._menus.disabled_actions
-            | hidden
-            | (set() if self.state.is_narrowed else {"queue.clear"})
-        )
+        hidden = set(self._menus.disabled_actions)
+        if self.state.blind:
+            hidden |= {"queue.adjudicate", "queue.suspects"}
+        if not self.state.is_narrowed:
+            hidden.add("queue.clear")
+        return frozenset(hidden)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Whether an action is possible. While the user types or is in the item, keys of the list
@@ -611,7 +641,7 @@ class QueueScreen(GuardedScreen[None]):
         item or a menu.
         """
         # The list was not left yet.
-        if not self._preloaded:
+        if not self._has_loaded:
             return
         self._focused_at = inf
 

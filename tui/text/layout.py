@@ -190,9 +190,11 @@ class DocumentLayout:
         top = self.move_position(target, -(self.height // 3))
 
         is_header_hidden = header < top
-        last_row_below_header = self.move_position(header, self.height - 2)
-        if is_header_hidden and target <= last_row_below_header:
-            top = header
+        if is_header_hidden:
+            # With the header in the first row of the window, the block must begin above the last.
+            second_last_row = self.move_position(header, self.height - 2)
+            if target <= second_last_row:
+                top = header
         self.scroll_to(top)
 
     def contains(self, first_index: int, last_index: int) -> bool:

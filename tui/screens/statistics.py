@@ -74,6 +74,7 @@ class Picture(NamedTuple):
 
 
 NO_PICTURE = Picture("", facts="", lines=())
+READING = "reading reviews"
 TALL = 40
 """Minimum height of the screen, in rows, at which the cells of a confusion matrix are three rows
 high.
@@ -99,7 +100,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self._session = session
         self.scope: FigureScope = scope
         self._places = places
-        self._progress = "reading reviews"
+        self._progress = READING
         self._rows: Sequence[Row] = ()
 
     def compose_below_list(self) -> Iterable[Widget]:
@@ -114,6 +115,9 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         after each group.
         """
         raise NotImplementedError
+
+    def forget_statistics(self) -> None:
+        """Remove the statistics that depend on the scope."""
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
         """Return the selected table with the statistics computed so far, built with
@@ -198,6 +202,9 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         return StatisticsPlace(self.table_name, group=group, row=self._rows[row_index].texts[0])
 
     def read_again(self) -> None:
+        """Compute the figures of the changed scope. Those of the former scope disappear at once."""
+        self.forget_statistics()
+        self.show_progress(READING)
         self._compute_and_show()
 
     def show_progress(self, progress: str) -> None:
@@ -303,13 +310,15 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             scope: [] for scope in AGREEMENT_SCOPES
         }
 
+    def forget_statistics(self) -> None:
+        self._statistics = {scope: [] for scope in AGREEMENT_SCOPES}
+
     async def compute_statistics(self) -> None:
         """Compute how well annotators agree, one group of verdicts after the other."""
         view = self.scope.view
         ratings = await self._session.read(
             lambda store: store.analysis.fetch_ratings(view), interruptible=True
         )
-        self._statistics = {scope: [] for scope in AGREEMENT_SCOPES}
         groups = await asyncio.to_thread(_build_rating_groups, ratings)
         for n_computed, group in enumerate(groups):
             self.show_progress(f"{n_computed} of {len(groups)} groups computed")
@@ -401,6 +410,12 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         self._random = False
         """Whether any of the items was drawn at random."""
 
+    def forget_statistics(self) -> None:
+        self._tables = ["overall"]
+        self._groups = {}
+        self._wrong = []
+        self._trust_table = Table([], [])
+
     async def compute_statistics(self) -> None:
         """Compare automatic verdicts with human ones, and show one table after the other when it is
         computed.
@@ -491,6 +506,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         return cells[index] if 0 <= index < len(cells) else None
 
     def select_next_table(self) -> None:
+        if self._table not in self._tables:
+            # It is not computed yet for the changed scope.
+            self._table = self._tables[0]
+            return
         next_index = self._tables.index(self._table) + 1
         self._table = self._tables[next_index % len(self._tables)]
 

@@ -31,6 +31,7 @@ from fcreview.tables.calibration import (
     compute_calibration_groups,
     list_useful_scopes,
 )
+from fcreview.tui.figure_scope import FigureScope
 from fcreview.tui.figures.statistics import confusion_matrix_lines
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
@@ -171,6 +172,25 @@ async def test_all_items_are_compared_whatever_the_list_shows(workspace: Workspa
             lines = await person.press("C")
             tables.append([line for line in lines if "official · correct · by hand" in line])
     assert tables[0] and tables[0] == tables[1]
+
+
+async def test_figures_of_former_scope_disappear_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
+        lines = await person.press("C", "tab", "tab", "tab")
+        assert "Trust in automatic sources" in lines[1]
+        screen = person.app.screen
+        assert isinstance(screen, CalibrationScreen)
+        screen.scope = FigureScope(View(), part="queue pilot")
+
+        # The figures of the next scope are never read.
+        monkeypatch.setattr(CalibrationScreen, "_compute_and_show", lambda _self: None)
+        lines = await person.press("backspace")
+        assert not any("recomputed" in line for line in lines)
+        assert any("reading reviews" in line for line in lines)
+        lines = await person.press("tab")
+        assert "Calibration overall" in lines[1] and not any("by hand" in line for line in lines)
 
 
 async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:

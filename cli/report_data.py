@@ -510,8 +510,9 @@ def _build_metrics_section(
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(metric.open_disagreements for metric in part.metrics):
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
+    value_columns = summary.list_value_columns(part.metrics)
     for title, metrics in group_by_table(part.metrics).items():
-        blocks.append(summary.build_metric_table(title, metrics, estimates, part.metrics))
+        blocks.append(summary.build_metric_table(title, metrics, estimates, value_columns))
 
     name = "combined" if part.row is None else f"run {fields['run']}"
     return sections.Section(f"{name}: {fields['run_name']}", blocks)
@@ -762,8 +763,9 @@ def format_metric_lines(
     if any(metric.open_disagreements for metric in metrics):
         yield summary.DISAGREEMENTS_NOTE
 
+    value_columns = summary.list_value_columns(metrics)
     for title, rows in group_by_table(metrics).items():
-        table = summary.build_metric_table(title, rows, estimates, all_rows=metrics)
+        table = summary.build_metric_table(title, rows, estimates, value_columns)
         yield ""
         yield from format_figure(table, max_width=MAX_COLUMN_CELLS, page_width=page_width)
     yield ""

@@ -579,7 +579,7 @@ def format_denominator(row: MetricRow) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _MetricColumn:
+class MetricColumn:
     """Column of a table of metrics."""
 
     title: str
@@ -587,36 +587,45 @@ class _MetricColumn:
     align_right: bool = True
 
 
-def build_metric_table(
-    title: str,
-    rows: Sequence[MetricRow],
-    estimates: EstimateByMetric,
-    all_rows: Sequence[MetricRow],
-) -> Table:
-    """Return a table of a benchmark's metrics: a row for each metric, a column for each source.
+def list_value_columns(all_rows: Sequence[MetricRow]) -> list[MetricColumn]:
+    """Return the columns of values that all tables of a run have in common: a column for each
+    verdict source and, if the run has incidents, one for the values without these.
 
-    Open disagreements and estimates have a column if there are any. The tables of a run have the
-    same value columns, which follow from the rows of all its tables (`all_rows`).
+    `all_rows` are the rows of all tables of the run.
     """
-    columns = [_MetricColumn(sanitize(title), lambda row: sanitize(row.name), align_right=False)]
-    columns += [_make_value_column(source) for source in select_metric_sources(all_rows)]
-
+    columns = [_make_value_column(source) for source in select_metric_sources(all_rows)]
     incident_source = find_incident_source(all_rows)
     if incident_source is not None:
         columns.append(
-            _MetricColumn(
+            MetricColumn(
                 f"{get_source_name(incident_source)} w/o incidents",
                 lambda row: format_value_without_incidents(row, incident_source),
             )
         )
+    return columns
+
+
+def build_metric_table(
+    title: str,
+    rows: Sequence[MetricRow],
+    estimates: EstimateByMetric,
+    value_columns: Sequence[MetricColumn],
+) -> Table:
+    """Return a table of a benchmark's metrics: a row for each metric, a column for each source.
+
+    `value_columns` are those of `list_value_columns`. Open disagreements and estimates have a
+    column if there are any.
+    """
+    columns = [MetricColumn(sanitize(title), lambda row: sanitize(row.name), align_right=False)]
+    columns += value_columns
     if any(row.open_disagreements for row in rows):
-        columns.append(_MetricColumn(OPEN_DISAGREEMENTS, format_open_disagreements))
+        columns.append(MetricColumn(OPEN_DISAGREEMENTS, format_open_disagreements))
     if any(row.key in estimates for row in rows):
         columns.append(
-            _MetricColumn(ESTIMATE_TITLE, lambda row: _format_estimate_cell(estimates.get(row.key)))
+            MetricColumn(ESTIMATE_TITLE, lambda row: _format_estimate_cell(estimates.get(row.key)))
         )
     columns.append(
-        _MetricColumn(
+        MetricColumn(
             "over",
             lambda row: _format_metric_remarks(row, estimates.get(row.key)),
             align_right=False,
@@ -631,11 +640,11 @@ def build_metric_table(
     return Table(table_columns, table_rows)
 
 
-def _make_value_column(source: MetricSource) -> _MetricColumn:
+def _make_value_column(source: MetricSource) -> MetricColumn:
     def format_value(row: MetricRow) -> str:
         return _format_metric_value(get_displayed_value(row, source), row)
 
-    return _MetricColumn(get_source_name(source), format_value)
+    return MetricColumn(get_source_name(source), format_value)
 
 
 def _format_estimate_cell(estimate: MetricEstimate | None) -> str:

@@ -23,6 +23,7 @@ from fcreview.exporters.report_summary import (
     collect_metric_rows,
     format_denominator,
     get_displayed_value,
+    list_value_columns,
 )
 from fcreview.matching.clusters import Cluster
 from fcreview.model.metric import Metric, MetricSource, OwnScore
@@ -203,14 +204,14 @@ def compute_metrics(source: MetricSource) -> list[Metric]:
 
 def test_table_has_three_sources_and_denominators() -> None:
     lines = [line for line in collect_metric_rows(compute_metrics) if line.table == "accuracy"]
-    found = build_metric_table("accuracy", lines, {}, lines)
+    found = build_metric_table("accuracy", lines, {}, list_value_columns(lines))
     assert list(found.titles) == ["accuracy", "official", "recomputed", "corrected", "over"]
     assert list(found.rows[0].texts) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
 
 
 def test_partly_recomputed_metric_has_no_value() -> None:
     metrics = collect_metric_rows(compute_metrics)[:2]
-    row = build_metric_table("accuracy", metrics, {}, metrics).rows[1]
+    row = build_metric_table("accuracy", metrics, {}, list_value_columns(metrics)).rows[1]
     assert row.texts == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 80); a note"]
     assert row.level == 1
 
@@ -243,9 +244,8 @@ def make_estimate(value: float, low: float, high: float, n_random: int) -> Metri
 
 def test_estimates_have_a_column() -> None:
     lines = collect_metric_rows(compute_metrics)[:2]
-    found = build_metric_table(
-        "accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}, lines
-    )
+    estimates = {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}
+    found = build_metric_table("accuracy", lines, estimates, list_value_columns(lines))
     assert list(found.titles)[1:] == [
         "official",
         "recomputed",
@@ -260,12 +260,13 @@ def test_estimates_have_a_column() -> None:
 def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     line = collect_metric_rows(compute_metrics)[1]
     estimate = replace(make_estimate(75.3, 72.9, 77.7, 120), bounds=(71.8, 79.0), n_undecided=5)
-    few, many = (
-        build_metric_table(
-            "accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)}, [line]
-        )
-        for headline in (False, True)
-    )
+
+    def build_table(*, is_bounds_headline: bool) -> Table:
+        estimates = {line.key: replace(estimate, is_bounds_headline=is_bounds_headline)}
+        return build_metric_table("accuracy", [line], estimates, list_value_columns([line]))
+
+    few = build_table(is_bounds_headline=False)
+    many = build_table(is_bounds_headline=True)
     assert [few.rows[0].texts[4], many.rows[0].texts[4]] == [
         "75.3 % [72.9, 77.7]",
         "range 71.8 to 79.0 %",

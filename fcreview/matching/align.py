@@ -434,15 +434,17 @@ class _HungarianMethod:
             self._column_prices[column] -= saved
 
     def _reassign(self, added_row: int, path: _ShortestPath) -> None:
-        """Give each column of the path the row of the column before it."""
+        """Give each column of the path the row of the column before it. The first column gets the
+        added row.
+        """
+        # From the end of the path to its start.
         column = path.reached[-1]
-        while True:
-            previous = path.previous[column]
-            if previous is None:
-                self._owners[column] = added_row
-                return
+        previous = path.previous[column]
+        while previous is not None:
             self._owners[column] = self._owners[previous]
             column = previous
+            previous = path.previous[column]
+        self._owners[column] = added_row
 
 
 class _ShortestPath:

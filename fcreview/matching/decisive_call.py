@@ -340,7 +340,9 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
     missing_calls = []
     for pair in paired.missing:
         call = paired.find_golden_call(pair)
-        if call is not None and (_changes_state(call) or not only_effect_counts):
+        if call is None:
+            continue
+        if not only_effect_counts or _changes_state(call):
             missing_calls.append(call)
     if not missing_calls or not paired.replies:
         return None

@@ -370,7 +370,8 @@ def diff_values(
     if depth >= MAX_DEPTH:
         if expected is value:
             return []
-        return [ArgumentDiff(path, state="!", reason=f"not compared: {TOO_DEEP_TEXT[2:]}")]
+        too_deep = TOO_DEEP_TEXT.removeprefix("… ")
+        return [ArgumentDiff(path, state="!", reason=f"not compared: {too_deep}")]
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
         return _diff_objects(fields, value, path, depth, budget)

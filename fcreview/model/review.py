@@ -275,7 +275,9 @@ def fold_events(
         if opinion is not None and is_event_stale and not opinion.stale:
             # A review of the current answer is not changed by one of an earlier answer.
             continue
-        if opinion is None or (opinion.stale and not is_event_stale):
+        # The review of an earlier answer is dropped with the first one of the current answer.
+        is_dropped = opinion is not None and opinion.stale and not is_event_stale
+        if opinion is None or is_dropped:
             opinion = _start_opinion(event, is_stale=is_event_stale)
             opinions[subject] = opinion
         _update_opinion(opinion, event)

@@ -99,9 +99,12 @@ def make_empty_reply_incident(where: str, text: str = "") -> Incident:
 
 def find_empty_reply(reply: Any, where: str) -> Incident | None:
     """Return the weak mark if a reply is null, or a text, list or object without content."""
-    is_empty = reply is None or (isinstance(reply, (list, dict)) and not reply)
     if isinstance(reply, str):
         is_empty = not reply.strip()
+    elif isinstance(reply, (list, dict)):
+        is_empty = not reply
+    else:
+        is_empty = reply is None
     return make_empty_reply_incident(where) if is_empty else None
 
 

@@ -533,7 +533,7 @@ def list_addresses_by_required_call(
     golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
 ) -> list[list[str]]:
     """List what a sample needs to succeed: for each required golden call, the addresses of the
-    predicted calls that were compared with it, of which one must be right.
+    predicted calls that were compared with it. One of these calls must be right.
 
     Verdicts of reviewers on calls decide the sample by this list, the value of `Extra.needs`.
 
@@ -545,13 +545,13 @@ def list_addresses_by_required_call(
     required: list[list[str]] = []
     accepted: list[list[str]] = []
     for golden_call in golden_path.calls:
-        addresses = []
-        is_accepted = False
-        for address, verdict in verdicts.items():
-            if verdict.golden is golden_call:
-                addresses.append(address)
-                # One accepted call is enough.
-                is_accepted = is_accepted or bool(verdict.ok)
+        verdict_by_address = {
+            address: verdict
+            for address, verdict in verdicts.items()
+            if verdict.golden is golden_call
+        }
+        addresses = list(verdict_by_address)
+        is_accepted = any(verdict.ok for verdict in verdict_by_address.values())
         if is_accepted:
             accepted.append(addresses)
         if is_accepted or not checker.is_optional_call(golden_call):

@@ -489,7 +489,9 @@ def is_same_number(first: float, second: float) -> bool:
 
     NaN equals NaN, as in the metrics of infinite scores.
     """
-    if first == second or (first != first and second != second):
+    # Only NaN differs from itself.
+    are_both_nan = first != first and second != second
+    if first == second or are_both_nan:
         return True
     return abs(first - second) <= TOLERANCE
 

@@ -293,8 +293,15 @@ class _ConversationBuilder:
         return self._conversation
 
     def _add_user_message(self, message: dict[str, Any]) -> None:
-        if self._step >= 0 or (self._is_turn_per_user_message and self._n_user_messages):
-            self._turn, self._step, self._index = self._turn + 1, -1, 0
+        """Add a message of the user. It begins a new turn if the model has replied in this one, or
+        if each message of the user is a turn.
+        """
+        has_replied = self._step >= 0
+        ends_turn_of_user = self._is_turn_per_user_message and self._n_user_messages > 0
+        if has_replied or ends_turn_of_user:
+            self._turn += 1
+            self._step = -1
+            self._index = 0
         self._n_user_messages += 1
         self._add_texts(message, "user", -1)
 

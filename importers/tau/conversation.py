@@ -135,8 +135,9 @@ class _ConversationPosition:
         one.
         """
         has_calls = bool(message.calls)
-        # The last user message of a conversation belongs to the turn before it.
-        if self.agent_acted and (has_calls or not is_last):
+        # The last user message of a conversation belongs to the turn before it, if it has no calls.
+        stays_in_turn = is_last and not has_calls
+        if self.agent_acted and not stays_in_turn:
             self._start_turn()
         self.started = True
         if has_calls or self.user_called or self.agent_acted:

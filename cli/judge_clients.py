@@ -196,7 +196,8 @@ class EndpointClient(JudgeClient):
                 if deadline.is_over:
                     raise self._make_timeout_failure()
                 content = self._exchange(connection, body)
-        except (OSError, http.client.HTTPException) as error:
+        # `http.client` raises ValueError for some malformed replies, such as a negative length.
+        except (OSError, http.client.HTTPException, ValueError) as error:
             # The timeout of the socket may end some milliseconds before the timer of the request.
             if deadline.is_over or isinstance(error, TimeoutError):
                 raise self._make_timeout_failure() from None
@@ -308,7 +309,7 @@ def parse_retry_after(value: str | None) -> float | None:
         return float(value[:9])
     try:
         moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -127,7 +127,8 @@ def parse_command_reply(line: bytes, request_id: str, redactor: Redactor) -> Jud
     if reply.get("id") != request_id:
         raise JudgeFailure("bad_reply", "the command's reply has another id than the request")
     if reply.get("error"):
-        raise JudgeFailure("command", redactor.shorten(f"the command failed: {reply['error']}"))
+        error = _describe_value(reply["error"])
+        raise JudgeFailure("command", redactor.shorten(f"the command failed: {error}"))
 
     model = reply.get("model")
     return _make_reply(
@@ -149,7 +150,7 @@ def parse_verdict_text(
     if not objects:
         shown = redactor.shorten(text) or "(empty)"
         raise JudgeFailure("no_verdict", f"the reply has no verdict: {shown}")
-    verdicts = {str(found.get("verdict")).strip().lower() for found in objects}
+    verdicts = {_describe_value(found.get("verdict")).strip().lower() for found in objects}
     if len(verdicts) > 1:
         raise JudgeFailure("no_verdict", "the reply has several different verdicts")
     return _make_reply(objects[-1], redactor, usage=usage, model=model)
@@ -164,12 +165,23 @@ def _make_reply(
     word = reply.get("verdict")
     verdict = VERDICTS.get(word.strip().lower()) if isinstance(word, str) else None
     if verdict is None:
-        shown = redactor.shorten(repr(word))
+        shown = redactor.shorten(_describe_value(word)) or "empty"
         raise JudgeFailure("no_verdict", f"the verdict is {shown} instead of pass or fail")
 
     reason = reply.get("reason")
     rationale = redactor.redact(reason) if isinstance(reason, str) else ""
     return JudgeReply(verdict, rationale[:MAX_RATIONALE_LENGTH], usage=usage, model=model)
+
+
+def _describe_value(value: Any) -> str:
+    """Return a text, number or null of a reply as text. A list or object can be nested too deeply
+    for `str`, so that only its type is named.
+    """
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "an object"
+    return str(value)
 
 
 def _find_verdict_objects(text: str) -> list[dict[str, Any]]:

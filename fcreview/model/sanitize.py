@@ -354,7 +354,7 @@ _KEY_NAME = re.compile(_NAME, re.IGNORECASE)
 _NAMED_VALUE = re.compile(
     r"(?P<name>(?:\b|[-_\\\"'])"
     + _NAME
-    + r"\b\\?[\"']?\s*(?:[:=]|is|of)\s*\\?[\"'`]?)(?P<value>(?=\S*\d)[A-Za-z0-9._~+/-]{6,}=*)",
+    + r"\b\\?[\"']?\s*(?:[:=]|is|of)\s*\\?[\"'`]?)(?P<value>(?=\S{0,400}\d)[A-Za-z0-9._~+/-]{6,}=*)",
     re.IGNORECASE,
 )
 _LONG_TOKEN = re.compile(
@@ -395,7 +395,7 @@ def _is_secret(name: Any, value: Any) -> bool:
 
 
 _KEY_FORMATS = [
-    (b"sk-", rb"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
+    (b"sk-", rb"sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}"),
     # An error message quotes the ends of a wrong key: `Incorrect API key provided:
     # sk-proj-****3Q4A`.
     (b"sk-", rb"sk-[A-Za-z0-9_-]{0,40}\*{2,400}[A-Za-z0-9_*-]{0,40}"),

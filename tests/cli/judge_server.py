@@ -75,6 +75,11 @@ def hang_up(handler: BaseHTTPRequestHandler, _: int) -> None:
     handler.connection.close()
 
 
+def reply_with_negative_length(handler: BaseHTTPRequestHandler, _: int) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc")
+    handler.close_connection = True
+
+
 @dataclass
 class JudgeServer:
     url: str

@@ -56,6 +56,7 @@ def test_endpoint_gets_key_model_and_prompt(monkeypatch: pytest.MonkeyPatch) -> 
         (reply_with({"error": "broken"}, 500), "http_error", True),
         (reply_with({"error": "too long"}, 400), "http_error", False),
         (judge_server.hang_up, "connection", True),
+        (judge_server.reply_with_negative_length, "connection", True),
         (judge_server.reply_endlessly, "too_large", False),
     ],
 )
@@ -147,6 +148,8 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     assert 50 < (parse_retry_after(later) or 0) <= 60
     assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert parse_retry_after("soon") is None
+    assert parse_retry_after("Mon, 01 Jan 99999999999 00:00:00 GMT") is None
+    assert parse_retry_after("Mon, 01 Jan 2024 00:00:00 -99999999999999999999") is None
     assert parse_retry_after(None) is None
 
 

@@ -48,6 +48,7 @@ def test_clear_verdict_is_read(text: str) -> None:
         '{"verdict": null}',
         '{"verdict": true}',
         '{"verdict": ["pass"]}',
+        pytest.param('{"verdict": ' * 1000 + '"pass"' + "}" * 1000, id="deep"),
         '{"result": "pass"}',
         '["pass"]',
         '{"verdict": "pass"',
@@ -106,6 +107,9 @@ def test_absurd_token_counts_are_ignored() -> None:
         (b'{"id": "other", "verdict": "pass"}', "bad_reply"),
         (b'{"id": "a", "error": "no budget"}', "command"),
         (b'{"id": "a", "verdict": 1}', "no_verdict"),
+        pytest.param(
+            b'{"id": "a", "error": ' + b"[" * 1000 + b"]" * 1000 + b"}", "command", id="deep"
+        ),
     ],
 )
 def test_wrong_line_of_a_command_is_a_failure(line: bytes, kind: str) -> None:

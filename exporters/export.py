@@ -334,6 +334,8 @@ def _export_to_path(
     else:
         with open_output_file(path, rules) as file:
             write(source, file)
+            # If the disk is full, the card and the manifest of the earlier export stay, too.
+            file.flush()
             _write_dataset_card(source, path, rules)
             _write_manifest(source, path, rules)
 

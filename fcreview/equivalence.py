@@ -209,7 +209,7 @@ def _format_value(value: Any) -> str:
 
 
 _MAX_DEPTH = 50
-_POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
+_POWER_OPERATOR = re.compile(r"(?<! )[ ]*(?:\*\*|\^)[ ]*")
 _OMITTED = ""
 """Entry in a list of accepted values that means that the field may be omitted."""
 

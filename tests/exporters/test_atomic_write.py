@@ -21,6 +21,7 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import read_labels
+from tests.tui.review.test_drafts import limit_file_size
 
 KILLED = """
 import os, signal, sys
@@ -195,6 +196,28 @@ def test_folder_created_during_the_export_is_kept(
         export(store, "slow", out)
     assert list_names(out) == ["precious"]
     assert list_names(tmp_path) == ["out", "runs"]
+
+
+def test_full_disk_keeps_the_manifest_of_the_earlier_export(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the rows is written last, from a buffer, and the manifest is smaller."""
+
+    def write_rows(source: ExportSource, out: Sink) -> None:
+        out.write(b"row\n" * 1500)
+        source.make_manifest = lambda: {"rows": 1500}
+
+    monkeypatch.setitem(EXPORTERS, "rows", ExportFormat("rows", "", "text", lambda: write_rows))
+    out = tmp_path / "out.jsonl"
+    manifest = tmp_path / "out.jsonl.manifest.json"
+    out.write_text("old")
+    manifest.write_text("of the old rows")
+    with limit_file_size(3000), pytest.raises(ExportError, match="File too large"):
+        export(store, "rows", out)
+    assert (out.read_text(), manifest.read_text()) == ("old", "of the old rows")
+    assert list_names(tmp_path) == [out.name, manifest.name, "runs"]
+    export(store, "rows", out)
+    assert "1500" in manifest.read_text()
 
 
 def test_unwritable_path_is_an_export_error(store: Store, tmp_path: Path) -> None:

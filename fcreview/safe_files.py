@@ -44,8 +44,9 @@ _LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
 """Error numbers by which operating systems report that `O_NOFOLLOW` found a link."""
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_SECOND_LINK_SECONDS = 0.02
+_SECOND_LINK_SECONDS = 1.0
 """Time, in seconds, for which a new file may have a second link (see `WorkspaceFiles.write`)."""
+_LINK_CHECK_INTERVAL = 0.02
 SIGNATURE = b"PK\x03\x04"
 """First bytes of an archive that has at least one member."""
 MAX_RECORD_BYTES = 64 << 20
@@ -286,14 +287,28 @@ def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> 
     if not stat.S_ISREG(status.st_mode):
         raise _make_not_regular_error(path)
     if status.st_nlink > 1:
-        time.sleep(_SECOND_LINK_SECONDS)
-        links = os.fstat(descriptor).st_nlink
+        links = _wait_for_single_link(descriptor, status)
         if links > 1:
             raise UnsafeFileError(
                 errno.EMLINK,
                 f"{path.name} has {links} hard links. Delete it or replace it with a copy",
                 str(path),
             )
+
+
+def _wait_for_single_link(descriptor: int, status: os.stat_result) -> int:
+    """Return the number of links of a file, at once or when a new link has been removed.
+
+    On a busy machine, the process that writes the file may not run for a while.
+    """
+    links = status.st_nlink
+    # A new link changes this time. The links of an older file stay.
+    is_new = abs(time.time() - status.st_ctime) < _SECOND_LINK_SECONDS
+    deadline = time.monotonic() + _SECOND_LINK_SECONDS
+    while links > 1 and is_new and time.monotonic() < deadline:
+        time.sleep(_LINK_CHECK_INTERVAL)
+        links = os.fstat(descriptor).st_nlink
+    return links
 
 
 def _make_not_regular_error(path: Path) -> UnsafeFileError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fcreview.cli.config import find_team_link
 from fcreview.cli.item_text import find_item_number
 from fcreview.cli.label_recording import AdjudicateOption, read_limited_file, record_labels
 from fcreview.cli.options import (
@@ -315,15 +316,16 @@ def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation)
     verdicts that it changes.
 
     The correction of an adjudicator or of the only annotator is accepted. With several annotators,
-    it is a proposal.
+    and in a team, it is a proposal.
     """
     from fcreview.importers.registry import needs_execution, rescore
     from fcreview.model.golden_fix import ACCEPTED, PROPOSED
     from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
 
     status = PROPOSED
-    is_only_annotator = not session.store.has_other_annotators(session.annotator)
-    if review.act == "adjudicate" or is_only_annotator:
+    is_in_team = find_team_link(session.workspace) is not None
+    has_others = is_in_team or session.store.has_other_annotators(session.annotator)
+    if review.act == "adjudicate" or not has_others:
         status = ACCEPTED
     effects = measure_run_effects(session.store, item, review.golden_fix or {}, rescore)
     (row,) = session.store.fetch_rows([item])

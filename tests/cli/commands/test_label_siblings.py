@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.config import save_team_link
 from fcreview.errors import CommandError
 from fcreview.importers import registry
 from fcreview.model.item import Item, Run
+from fcreview.store.team_exchange import TeamLink
+from fcreview.store.team_server import ServerAddress
+from fcreview.store.workspace import Workspace
 from tests.commands import Done
 from tests.sibling_runs import BASE_ITEM, CALLS, FIX, write_sibling_runs
 from tests.store.reviews.test_full_disk import LimitedDisk
@@ -105,6 +109,19 @@ def test_one_undo_retracts_the_fix_with_those_of_the_siblings(cli: Cli, runs: Pa
     assert [label["id"] for label in labels if label["annotators"]] == [BASE_ITEM], (
         "the earlier review stays"
     )
+
+
+def test_member_of_a_team_only_proposes_a_fix(
+    cli: Cli, runs: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The app does the same, even before it has received a review of another member."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"{environ['HOME']}/.config")
+    server = ServerAddress("127.0.0.1", 1, "d", "p.tester")
+    save_team_link(Workspace(runs / ".fcreview"), TeamLink(server, "p", "tester"))
+    command = [BASE_ITEM, "--golden-fix", json.dumps(FIX), "--accept", "--siblings"]
+    done = cli("label", runs, *command)
+    assert done.code == 0, done.err
+    assert done.out.count("with a golden fix proposed") == 2
 
 
 @pytest.mark.parametrize(

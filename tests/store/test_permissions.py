@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,13 +58,22 @@ def test_workspace_has_the_permissions_of_its_folder(
     assert not [path for path in workspace.root.rglob("*.json") if read_mode(path) != files]
 
 
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that other users can reach.
+
+    It is not below `tmp_path`: each start of pytest makes the folder of all its runs private.
+    """
+    with tempfile.TemporaryDirectory(prefix="fcreview-test-") as folder:
+        Path(folder).chmod(0o755)
+        place = Path(folder) / "shared"
+        place.mkdir()
+        yield place
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes two other people, which only root can")
-def test_group_members_import_and_review_in_one_folder(tmp_path: Path) -> None:
-    for above in (tmp_path, *tmp_path.parents):
-        if above.stat().st_mode & 0o055 != 0o055 and above.owner() == "root":
-            above.chmod(above.stat().st_mode | 0o055)
-    place = tmp_path / "shared"
-    place.mkdir()
+def test_group_members_import_and_review_in_one_folder(shared_folder: Path) -> None:
+    place = shared_folder
     plan = write_run(place / "run", [{}])
     os.chown(place, 0, 5000)
     place.chmod(0o2775)

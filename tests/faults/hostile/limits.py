@@ -11,7 +11,6 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-
 WAITING_FACTOR = 10
 
 

@@ -16,7 +16,8 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 from typing import TypeVar
@@ -29,7 +30,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, read_json_sql
 from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
 from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
-from fcreview.store.workspace import find_workspace
+from fcreview.store.workspace import Workspace, find_workspace
 
 T = TypeVar("T")
 READ = ("id", "question", "messages", "pairs", "verdicts", "extra")
@@ -123,30 +124,51 @@ class Clock:
             yield item
 
 
-def batches(parts: list[StagedRun]) -> Iterator[list[StagedRun]]:
-    """Group staging files as an import loads them."""
-    waiting: list[StagedRun] = []
+def iter_batches(parts: Iterable[StagedRun]) -> Iterator[list[StagedRun]]:
+    """Group staged runs as an import loads them."""
+    batch: list[StagedRun] = []
+    n_bytes = 0
     for part in parts:
-        waiting.append(part)
-        if sum(one.items.stat().st_size for one in waiting) >= BATCH_BYTES:
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
+        batch.append(part)
+        n_bytes += count_bytes(part)
+        if n_bytes >= BATCH_BYTES:
+            yield batch
+            batch = []
+            n_bytes = 0
+    if batch:
+        yield batch
 
 
-def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
+def count_bytes(part: StagedRun) -> int:
+    """Return the size of the files with the items of a run."""
+    return sum(file.path.stat().st_size for file in part.items)
+
+
+def measure_lines_alone(parts: Sequence[StagedRun], types: dict[str, str]) -> float:
     """Return the processor time that DuckDB needs only to read the lines of staged runs."""
     connection = duckdb.connect()
     connection.execute(f"SET threads = 1; SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
-    largest = max(1 << 21, max(part.longest_item for part in parts) + 1024)
+    longest_line = max(file.longest_line for part in parts for file in part.items)
+    max_line_bytes = max(1 << 21, longest_line + 1024)
+    query = f"SELECT max(hash(line)) FROM {read_json_sql(types, max_line_bytes)} line"  # noqa: S608
     start = process_time()
-    for some in batches(parts):
-        query = f"SELECT max(hash(line)) FROM {read_json_sql(types, largest)} line"  # noqa: S608
-        connection.execute(query, [[os.fspath(part.items) for part in some]]).fetchall()
-    taken = process_time() - start
+    for batch in iter_batches(parts):
+        paths = [os.fspath(file.path) for part in batch for file in part.items]
+        connection.execute(query, [paths]).fetchall()
+    seconds = process_time() - start
     connection.close()
-    return taken
+    return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Processor seconds of the stages of an import."""
+
+    reading: float
+    writing_lines: float
+    loading: float
+    lines_alone: float
+    finishing: float
 
 
 def measure_stages(path: Path, data: list[Path]) -> None:
@@ -157,55 +179,66 @@ def measure_stages(path: Path, data: list[Path]) -> None:
     """
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
-        workspace, shared, clock = (
-            find_workspace(path, Path(folder) / "ws"),
-            SharedRowCache(),
-            Clock(),
-        )
+        workspace = find_workspace(path, Path(folder) / "ws", create=True)
         place = workspace.temporary / "stages"
         workspace.files.make_folder(place)
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        start = process_time()
-        parts = [
-            stage_run(
-                clock.of(read_items(plan)), at, place / f"{at}", workspace.to_stored_path, shared
-            )
-            for at, plan in enumerate(plans, 1)
-        ]
-        written = process_time() - start
-        size = sum(part.items.stat().st_size for part in parts)
-        start = process_time()
-        with StoreBuilder(workspace, place, copy_existing=False) as builder:
-            for some in batches(parts):
-                builder.load_runs(some)
-            loaded = process_time() - start
-            builder.load_functions_and_questions(parts)
-            builder.finish_and_replace_store()
-            finished = process_time() - start - loaded
-            types = {name: builder._types["item_rows"][name] for name in READ} | {
-                "golden": CALLS,
-                "predicted": CALLS,
-            }
-        alone = lines_alone(parts, types)
-    items = sum(part.n_items for part in parts)
-    parse = parse_seconds(plans)[1]
-    print(f"{path}: {items:,} items in {len(plans)} runs, load {os.getloadavg()[0]:.0f}")
-    print(f"  {size / items:,.0f} bytes of JSON an item on the way to DuckDB")
+        parts, times = measure_stages_of_plans(workspace, place, plans)
+        size = sum(count_bytes(part) for part in parts)
+
+    n_items = sum(part.n_items for part in parts)
+    _, parsing, _ = parse_seconds(plans)
+    floor = times.loading + times.finishing
+    print(f"{path}: {n_items:,} items in {len(plans)} runs, load {os.getloadavg()[0]:.0f}")
+    print(f"  {size / n_items:,.0f} bytes of JSON an item on the way to DuckDB")
     for label, seconds in (
-        ("orjson parses the lines", parse),
-        ("reading", clock.seconds),
-        ("items as lines", written - clock.seconds),
-        ("loading", loaded),
-        ("  lines alone", alone),
-        ("  the file", loaded - alone),
-        ("index, checkpoint", finished),
+        ("orjson parses the lines", parsing),
+        ("reading", times.reading),
+        ("items as lines", times.writing_lines),
+        ("loading", times.loading),
+        ("  lines alone", times.lines_alone),
+        ("  the file", times.loading - times.lines_alone),
+        ("index, checkpoint", times.finishing),
+        ("floor: DuckDB", floor),
     ):
-        print(f"  {label:<24} {seconds / items * 1e6:6.1f} µs   {seconds / parse:5.1f}x")
-    print(
-        f"  {'floor: DuckDB':<24} {(loaded + finished) / items * 1e6:6.1f} µs  "
-        f" {(loaded + finished) / parse:5.1f}x"
+        print(f"  {label:<24} {seconds / n_items * 1e6:6.1f} µs   {seconds / parsing:5.1f}x")
+
+
+def measure_stages_of_plans(
+    workspace: Workspace, place: Path, plans: Sequence[RunPlan]
+) -> tuple[list[StagedRun], StageTimes]:
+    """Import runs in one process. Return the staged runs and the times of the stages.
+
+    `place` is the folder of the staging files.
+    """
+    clock = Clock()
+    shared_rows = SharedRowCache()
+    start = process_time()
+    parts = []
+    for number, plan in enumerate(plans, 1):
+        records = clock.of(read_items(plan))
+        stem = place / f"{number}"
+        parts.append(stage_run(records, number, stem, workspace.to_stored_path, shared_rows))
+    staged = process_time()
+
+    with StoreBuilder(workspace, place, copy_existing=False) as builder:
+        for batch in iter_batches(parts):
+            builder.load_runs(batch)
+        loaded = process_time()
+        builder.load_functions_and_questions([file for part in parts for file in part.shared_rows])
+        builder.finish_and_replace_store()
+        finished = process_time()
+        types_of_table = builder._types["item_rows"]
+    types = {name: types_of_table[name] for name in READ} | {"golden": CALLS, "predicted": CALLS}
+    times = StageTimes(
+        reading=clock.seconds,
+        writing_lines=staged - start - clock.seconds,
+        loading=loaded - staged,
+        lines_alone=measure_lines_alone(parts, types),
+        finishing=finished - loaded,
     )
+    return parts, times
 
 
 def main() -> None:

@@ -287,7 +287,7 @@ def measure_cursor(server: PostgresServer, count: int) -> None:
         is_last = False
         while not is_last:
             is_last = not any(writer.is_alive() for writer in writers)
-            cursor, lines = lead.pull(cursor)
+            cursor, lines = lead.pull_lines(cursor)
             pulled += [each.body for each in lines]
     expected = {line(name, number) for name in names for number in range(count // 8)}
     missed, repeated = len(expected - set(pulled)), len(pulled) - len(set(pulled))

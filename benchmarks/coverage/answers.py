@@ -98,7 +98,7 @@ def format_coverage(
         sample, probability = population.draw_items(
             design, size, "all items", np.random.default_rng([size, repetition, len(design)])
         )
-        draws = _draws(
+        draws = draw_scores(
             scores, setting.automatic[of], np.isin(of, sample), probability[of], repetition
         )
         for at, values in enumerate(scores.values(draws)):
@@ -109,40 +109,45 @@ def format_coverage(
         yield f"{100 * hit / repetitions:.1f} (±{100 * width / repetitions:.1f})"
 
 
-def _draws(
+def draw_scores(
     scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatArray, seed: int
 ) -> FloatArray:
-    """Return the drawn scores: (draws, records).
+    """Return the scores in each draw, of shape (draws, records).
 
-    `verdicts` are the automatic verdicts, by which extensions draw.
+    Args:
+        scores: The true and the automatic score of each record.
+        verdicts: The automatic verdict of each record, by which extensions draw.
+        sampled: Whether each record is in the sample.
+        probability: The probability of each record to be in the sample.
+        seed: The seed of the draws.
     """
-    before = [
-        replace(row, values={**row.values, SOFT_SCORE_CRITERION: float(own)})
-        for row, own in zip(scores.rows, scores.automatic, strict=True)
-    ]
-    statuses = [
-        ItemStatus(
+    automatic_items = []
+    statuses = []
+    human_scores = []
+    for index, row in enumerate(scores.rows):
+        values = {**row.values, SOFT_SCORE_CRITERION: float(scores.automatic[index])}
+        automatic_items.append(replace(row, values=values))
+        is_sampled = bool(sampled[index])
+        status = ItemStatus(
             row.category,
-            automatic=bool(own),
+            automatic=bool(verdicts[index]),
             human=None,
             stratum=("",),
-            inclusion_probability=float(part),
-            is_sample_reviewed=bool(flag),
+            inclusion_probability=float(probability[index]),
+            is_sample_reviewed=is_sampled,
         )
-        for row, own, part, flag in zip(scores.rows, verdicts, probability, sampled, strict=True)
-    ]
-    reviewed = [
-        float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)
-    ]
+        statuses.append(status)
+        human_scores.append(float(scores.truth[index]) if is_sampled else None)
+
     flags = sampled.tolist()
-    answers = AnswerModel(
-        before,
-        statuses,
-        CriterionAnswers(SOFT_SCORE_CRITERION, reviewed, flags, flags, [False] * len(flags)),
+    answers = CriterionAnswers(
+        SOFT_SCORE_CRITERION, human=human_scores, is_reviewed=flags, has_sample_verdict=flags
     )
-    draws = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
-    for draw, found in zip(draws, answers.draw_right_answers(DRAWS, seed), strict=True):
-        draw[list(found)] = list(found.values())
+    model = AnswerModel(automatic_items, statuses, answers)
+    known_scores = np.where(sampled, scores.truth, scores.automatic)
+    draws = np.tile(known_scores, (DRAWS, 1))
+    for draw, right_scores in zip(draws, model.draw_right_answers(DRAWS, seed), strict=True):
+        draw[list(right_scores)] = list(right_scores.values())
     return draws
 
 

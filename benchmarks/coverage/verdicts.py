@@ -42,6 +42,7 @@ from fcreview.stats.posterior import (
     FloatArray,
     IntArray,
     ItemStatus,
+    PosteriorDraws,
     VarianceModel,
     allocate_reviews,
     draw_posterior,
@@ -73,23 +74,23 @@ class Population:
     """The items of a setting, grouped into cells of equal category and automatic verdict."""
 
     def __init__(self, setting: Setting) -> None:
-        self.truth, self.category = setting.truth, setting.category
-        code = setting.automatic.astype(np.int64) * (self.category.max() + 1) + self.category
-        _, first, self.cell = np.unique(code, return_index=True, return_inverse=True)
-        self.pool, self.cell_category = (
-            setting.automatic[first].astype(np.int64),
-            self.category[first],
-        )
+        self.truth = setting.truth
+        self.category = setting.category
+        n_categories = self.category.max() + 1
+        # Items with the same code are in the same cell.
+        code = setting.automatic.astype(np.int64) * n_categories + self.category
+        _, first_items, self.cell = np.unique(code, return_index=True, return_inverse=True)
+        self.pool = setting.automatic[first_items].astype(np.int64)
+        self.cell_category = self.category[first_items]
         self.sizes = np.bincount(self.cell)
-        per_category = {
-            EVEN: np.full(self.category.max() + 1, 1 / len(self.truth)),
-            **setting.weights,
-        }
-        self.weights = {name: weight[self.cell_category] for name, weight in per_category.items()}
-        self.values = {
-            name: float((np.bincount(self.category, self.truth, len(weight)) * weight).sum())
-            for name, weight in per_category.items()
-        }
+
+        self.weights = {}
+        self.values = {}
+        weights_by_category = {EVEN: np.full(n_categories, 1 / len(self.truth)), **setting.weights}
+        for name, weights in weights_by_category.items():
+            n_passing = np.bincount(self.category, self.truth, len(weights))
+            self.weights[name] = weights[self.cell_category]
+            self.values[name] = float((n_passing * weights).sum())
 
     def count_cells(self, sample: IntArray, fraction: FloatArray) -> Cells:
         """Count the reviewed and the passed items of a sample in each cell.
@@ -125,67 +126,82 @@ class Population:
         """Return the items of a sample, and the probability of the items of each cell to be
         drawn.
         """
-        everything = np.arange(len(self.truth))
         if design == "stratified":
-            counts = np.bincount(self.category)
-            parts = in_proportion({f"{at:04}": int(count) for at, count in enumerate(counts)}, size)
-            samples = [
-                _draw(generator, everything[self.category == int(one.name)], one.drawn)
-                for one in parts
-            ]
-            probability = np.array(
-                [
-                    parts[self.category[np.flatnonzero(self.cell == at)[0]]].probability
-                    for at in self._all
-                ]
-            )
-            return np.concatenate(samples), probability
-        first = _draw(generator, everything, size if design == "uniform" else size // 2)
+            return self._draw_by_category(size, generator)
+        everything = np.arange(len(self.truth))
+        n_first = size if design == "uniform" else size // 2
+        first = _draw(generator, everything, n_first)
         probability = np.full(len(self.pool), len(first) / len(self.truth))
         if design == "uniform":
             return first, probability
-        return self._extended(
-            first, self.count_cells(first, probability), size - len(first), target, generator
-        )
+        return self._extend(first, probability, size - len(first), target, generator)
 
-    def _extended(
-        self, first: IntArray, cells: Cells, more: int, target: str, generator: np.random.Generator
+    def _draw_by_category(
+        self, size: int, generator: np.random.Generator
     ) -> tuple[IntArray, FloatArray]:
-        """Draw as `fcreview queue extend` does: by verdict, and by category if the target weighs
-        them differently.
-        """
-        weight = self.weights[target]
-        merged = self.pool if np.ptp(weight) < 1e-12 else self._all
-        _, group = np.unique(merged, return_inverse=True)
-        pooled = Cells(
-            np.array([self.pool[group == at][0] for at in range(group.max() + 1)]),
-            *(
-                np.bincount(group, some).astype(np.int64)
-                for some in (cells.reviewed, cells.passed, cells.unreviewed)
-            ),
-            np.ones(group.max() + 1),
-        )
-        mean = np.bincount(group, weight * self.sizes) / np.bincount(group, self.sizes)
-        seed = int(generator.integers(2**31))
-        parts = allocate_reviews(
-            VarianceModel(
-                pooled, posterior=draw_posterior(pooled, DRAWS, seed), weights=mean, variance=1.0
-            ),
-            more,
-        )
-        left = np.setdiff1d(np.arange(len(self.truth)), first)
-        second = [
-            _draw(generator, left[group[self.cell[left]] == at], count)
-            for at, count in enumerate(parts)
-        ]
-        probability_of_second = parts / np.maximum(pooled.unreviewed, 1)
-        return np.concatenate([first, *second]), cells.inclusion_probability + (
-            1 - cells.inclusion_probability
-        ) * probability_of_second[group]
+        """Draw from each category in proportion to its size."""
+        everything = np.arange(len(self.truth))
+        sizes = {f"{number:04}": int(n) for number, n in enumerate(np.bincount(self.category))}
+        strata = in_proportion(sizes, size)
+        samples = []
+        for stratum in strata:
+            members = everything[self.category == int(stratum.name)]
+            samples.append(_draw(generator, members, stratum.drawn))
+        probability = [strata[category].probability for category in self.cell_category]
+        return np.concatenate(samples), np.array(probability)
 
-    @property
-    def _all(self) -> IntArray:
-        return np.arange(len(self.pool))
+    def _extend(
+        self,
+        first: IntArray,
+        probability: FloatArray,
+        n_more: int,
+        target: str,
+        generator: np.random.Generator,
+    ) -> tuple[IntArray, FloatArray]:
+        """Draw more items as `fcreview queue extend` does: by verdict, and by category if the
+        target weighs them differently.
+
+        Args:
+            first: The items of the sample so far.
+            probability: The probability of the items of each cell to be in it.
+            n_more: Number of items to draw.
+            target: The figure whose interval the extension narrows.
+            generator: Source of random numbers.
+        """
+        weights = self.weights[target]
+        is_even = np.ptp(weights) < 1e-12
+        # The strata of the extension consist of cells.
+        stratum_key = self.pool if is_even else np.arange(len(self.pool))
+        _, stratum = np.unique(stratum_key, return_inverse=True)
+        n_strata = stratum.max() + 1
+
+        def sum_by_stratum(counts: IntArray) -> IntArray:
+            return np.bincount(stratum, counts).astype(np.int64)
+
+        cells = self.count_cells(first, probability)
+        strata = Cells(
+            pool=np.array([self.pool[stratum == number][0] for number in range(n_strata)]),
+            reviewed=sum_by_stratum(cells.reviewed),
+            passed=sum_by_stratum(cells.passed),
+            unreviewed=sum_by_stratum(cells.unreviewed),
+            inclusion_probability=np.ones(n_strata),
+        )
+        mean_weights = np.bincount(stratum, weights * self.sizes) / np.bincount(stratum, self.sizes)
+        seed = int(generator.integers(2**31))
+        posterior = draw_posterior(strata, DRAWS, seed)
+        model = VarianceModel(strata, posterior=posterior, weights=mean_weights, variance=1.0)
+        counts = allocate_reviews(model, n_more)
+
+        left = np.setdiff1d(np.arange(len(self.truth)), first)
+        stratum_of_left = stratum[self.cell[left]]
+        samples = [first]
+        for number, count in enumerate(counts):
+            samples.append(_draw(generator, left[stratum_of_left == number], count))
+        probability_of_second = (counts / np.maximum(strata.unreviewed, 1))[stratum]
+        return (
+            np.concatenate(samples),
+            probability + (1 - probability) * probability_of_second,
+        )
 
 
 def _draw(generator: np.random.Generator, candidates: IntArray, count: int) -> IntArray:
@@ -195,24 +211,43 @@ def _draw(generator: np.random.Generator, candidates: IntArray, count: int) -> I
 def measure_coverage(
     population: Population, design: str, size: int, repetitions: int
 ) -> dict[str, IntervalCoverage]:
-    """Draw samples, and count how often the interval of each score contains the true value."""
+    """Draw samples, and count how often the interval of each score contains the true value.
+
+    An extension has a score as its target, so each score has samples of its own. Other samples are
+    the same for all scores.
+    """
     generator = np.random.default_rng([repetitions, size, DESIGNS.index(design)])
-    found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in population.weights}
+    all_names = list(population.weights)
+    names_by_target = {"": all_names}
+    if design == "extended":
+        names_by_target = {name: [name] for name in all_names}
+
+    found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in all_names}
     for repetition in range(repetitions):
-        for target in population.weights if design == "extended" else ("",):
+        for target, names in names_by_target.items():
             cells = population.draw_cells(design, size, target, generator)
-            made = draw_posterior(cells, DRAWS, repetition)
-            passes = cells.passed + made.passes
-            for name in (target,) if target else population.weights:
-                even = name == EVEN
-                values = (passes @ population.weights[name])[: made.n_pooled if even else None]
-                low, high = np.percentile(
-                    values, INTERVAL_PERCENTILES if even else UNEVEN_INTERVAL_PERCENTILES
-                )
-                hit = bool(low - 1e-12 <= population.values[name] <= high + 1e-12)
-                error = float(values[: made.n_estimated].mean()) - population.values[name]
-                found[name].append((hit, (high - low) / 2, error))
+            posterior = draw_posterior(cells, DRAWS, repetition)
+            for name in names:
+                found[name].append(_measure_interval(population, cells, posterior, name))
     return {name: _summarize(np.array(each)) for name, each in found.items()}
+
+
+def _measure_interval(
+    population: Population, cells: Cells, posterior: PosteriorDraws, name: str
+) -> tuple[bool, float, float]:
+    """Return whether the interval of a score contains the true value, its half-width, and the error
+    of the estimate.
+    """
+    truth = population.values[name]
+    values = (cells.passed + posterior.passes) @ population.weights[name]
+    percentiles = UNEVEN_INTERVAL_PERCENTILES
+    if name == EVEN:
+        values = values[: posterior.n_pooled]
+        percentiles = INTERVAL_PERCENTILES
+    low, high = np.percentile(values, percentiles)
+    is_covered = bool(low - 1e-12 <= truth <= high + 1e-12)
+    error = float(values[: posterior.n_estimated].mean()) - truth
+    return is_covered, (high - low) / 2, error
 
 
 def _summarize(measured: FloatArray) -> IntervalCoverage:

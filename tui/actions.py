@@ -149,7 +149,15 @@ APP_ACTIONS = [
         help="give the terminal back to the shell; fg continues",
         priority=True,
     ),
-    hidden("app.quit", "ctrl+q,ctrl+c", action="app.quit", label="quit", priority=True),
+    hidden("app.quit", "ctrl+q", action="app.quit", label="quit", priority=True),
+    hidden(
+        "app.copy",
+        "ctrl+c",
+        action="app.copy_or_quit",
+        label="quit",
+        help="copy the text that is selected with the mouse; without a selection, quit",
+        priority=True,
+    ),
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]

@@ -98,7 +98,6 @@ class FcreviewApp(App[int]):
     """
 
     ENABLE_COMMAND_PALETTE = False
-    ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(APP_ACTIONS)
     CSS_PATH = "screens/queue.tcss"  # Textual does not load the CSS of the first screen by itself
     CSS = """
@@ -467,6 +466,18 @@ class FcreviewApp(App[int]):
         show_unavailable_key = getattr(screen, "show_unavailable_key", None)
         if show_unavailable_key is not None:
             show_unavailable_key(event.key)
+
+    async def action_copy_or_quit(self) -> None:
+        """Copy the text that the user has selected with the mouse. Without a selection, quit."""
+        text = self.screen.get_selected_text()
+        if not text:
+            await self.action_quit()
+            return
+        from fcreview.tui.review.clipboard import copy_text
+
+        message = copy_text(text, self.session.workspace_folder, self._driver)
+        self.screen.clear_selection()
+        self.notify(message, markup=False)
 
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the

@@ -31,6 +31,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from fcreview.model.sanitize import display_width, sanitize
+from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.text.styles import get_style, symbols
 
@@ -40,6 +41,9 @@ class StaticFocusWidget(Widget):
 
     Textual would redraw all of it when the focus changes.
     """
+
+    ALLOW_SELECT = False
+    """Whether the mouse selects text. A subclass that allows it implements `get_selection`."""
 
     def on_focus(self, event: events.Focus) -> None:
         event.prevent_default()
@@ -271,6 +275,12 @@ class GuardedScreen(Screen[T]):
             message = f"Draft not saved: {problem}. The text stays on this screen"
             self.notify(sanitize(message), severity="warning", markup=False)
         self._draft_problem = problem
+
+    def on_text_selected(self) -> None:
+        """Say how to copy the text that the user has selected with the mouse."""
+        if self.get_selected_text():
+            key = find_action_key_names(self.app).get("app.copy", "")
+            self.app.notify(f"{key} copies the selected text", markup=False)
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -12,6 +12,7 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -96,6 +97,7 @@ def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Seg
 class LineBar(Widget):
     """Widget that shows one line of text, such as a title or a status line."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "LineBar { height: 1; width: 1fr; }"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -139,6 +141,20 @@ class _RevealedContext:
             layout.reveal_in_context(self.block_index, self.header_index)
 
 
+def _remove_right_border(row: str) -> str:
+    """Remove the right side of a frame, and blanks, from a row."""
+    return row.rstrip().removesuffix(symbols().bar).rstrip()
+
+
+def _remove_left_border(row: str) -> str:
+    """Remove the cursor, or the blank in its place, and the left side of a frame from a row."""
+    beginnings = (f"{symbols().cursor}{symbols().bar} ", f" {symbols().bar} ", f"{symbols().bar} ")
+    for beginning in beginnings:
+        if row.startswith(beginning):
+            return row.removeprefix(beginning)
+    return row
+
+
 class DocumentView(StaticFocusWidget, can_focus=True):
     """Widget that shows a document through a `DocumentLayout` and redraws only the rows that
     changed.
@@ -146,6 +162,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     The screen that owns the widget binds the keys.
     """
 
+    ALLOW_SELECT = True
     DEFAULT_CSS = "DocumentView { height: 1fr; width: 1fr; }"
 
     @dataclass
@@ -253,6 +270,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             if old != new:
                 changed_rows.append(Region(0, y, self.size.width, 1))
         if changed_rows:
+            self._clear_outdated_selection()
             self.refresh(*changed_rows)
 
     def _fit_to_size(self) -> None:
@@ -311,12 +329,46 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         if self._drawn_size != self.size:
             self._fit_to_size()
-        if y < len(self._strips):
-            return self._strips[y]
-        return Strip.blank(self.size.width, self.rich_style)
+        if y >= len(self._strips):
+            return Strip.blank(self.size.width, self.rich_style)
+        # The offsets tell Textual which character is under the mouse.
+        return self._mark_selection(self._strips[y], y).apply_offsets(0, y)
 
     def on_resize(self) -> None:
         self.redraw()
+
+    # -- text that the user selects with the mouse
+
+    def _mark_selection(self, strip: Strip, y: int) -> Strip:
+        """Give the selected part of a row the colours of a selection."""
+        selection = self.text_selection
+        span = selection.get_span(y) if selection is not None else None
+        if span is None:
+            return strip
+        start, end = span
+        text = strip.text
+        start_cell = display_width(text[:start])
+        end_cell = strip.cell_length if end < 0 else display_width(text[:end])
+        style = self.screen.get_component_rich_style("screen--selection")
+        selected_part = strip.crop(start_cell, end_cell).apply_style(style)
+        return Strip.join(
+            [strip.crop(0, start_cell), selected_part, strip.crop(end_cell, strip.cell_length)]
+        )
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text of the visible rows, without the frames around it."""
+        rows = [_remove_right_border(strip.text) for strip in self._strips]
+        selected_text = selection.extract("\n".join(rows))
+        lines = [_remove_left_border(line) for line in selected_text.splitlines()]
+        return "\n".join(lines), "\n"
+
+    def text_select_all(self) -> None:
+        """Select nothing: a double click is no selection."""
+
+    def _clear_outdated_selection(self) -> None:
+        """Clear the selection when other text appears, because it belongs to rows of the view."""
+        if self.text_selection is not None:
+            self.screen.clear_selection()
 
     def scroll_rows(self, rows: int) -> None:
         """Scroll down by `rows`, or up if negative."""
@@ -350,6 +402,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
 class Divider(Widget):
     """Vertical line between two panes."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "Divider { width: 1; height: 1fr; }"
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - all its lines are the same
@@ -359,6 +412,7 @@ class Divider(Widget):
 class LineBlock(Widget):
     """Widget that is as high as the number of its lines."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "LineBlock { height: 1; width: 1fr; }"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name

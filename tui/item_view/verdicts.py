@@ -459,7 +459,7 @@ def golden_fix_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block
         "before",
         "\n".join(format_call(call) for call in detail.item.golden) or "no call",
         options,
-        folded_rows=1,
+        folded_rows=2,
         style="dim",
         title="golden answer of the dataset",
     )

@@ -75,7 +75,9 @@ class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
 
     def __init__(self, field: FormField, suggester: Suggester | None) -> None:
-        super().__init__(field.default, select_on_focus=True, suggester=suggester)
+        # A name is added to a list of names more often than the list is replaced.
+        has_list = field.name == "annotators"
+        super().__init__(field.default, select_on_focus=not has_list, suggester=suggester)
         self._choices = list(field.listed_choices)
 
     def action_clear_text(self) -> None:
@@ -284,6 +286,8 @@ def _find_first_shown_choice(n_choices: int, entered_index: int) -> int:
 NO_CHOICE = "(none)"
 OPTION_ERROR = re.compile(r"[Ii]nvalid value for '?(?:-\w / )?--([\w-]+)'?:? ?(.*)")
 OPTION_NAME = re.compile(r"'?--([a-z][\w-]*)'?")
+LISTED_OPTION = re.compile(r"--[a-z][\w-]*, ")
+"""Option in a list that has no field, such as `--json`, which makes no sense in a form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +306,7 @@ def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormE
     lines = result.text.strip().splitlines() or ["the command failed"]
     error_lines = [line for line in lines if "error" in line or "Error" in line]
     error_line = error_lines[0] if error_lines else lines[-1]
-    message = re.sub(r"^(Error|error): ", "", error_line)
+    message = re.sub(r"^(Error|error|fcreview): ", "", error_line)
 
     title_by_option = {field.flag.lstrip("-"): field.title for field in fields if field.flag}
     options = [name for name in OPTION_NAME.findall(message) if name in title_by_option]
@@ -320,7 +324,8 @@ def _name_fields(message: str, title_by_option: Mapping[str, str]) -> str:
         option = match[1]
         return f'"{title_by_option[option]}"' if option in title_by_option else match[0]
 
-    return OPTION_NAME.sub(name_field, message)
+    message_with_titles = OPTION_NAME.sub(name_field, message)
+    return LISTED_OPTION.sub("", message_with_titles)
 
 
 def find_last_output_line(result: CommandResult) -> str:
@@ -499,6 +504,12 @@ class CommandFormScreen(BottomDialog[str | None]):
         message = copy_text(self._command_line, self._folder, self.app._driver)
         self._show_status_line(make_line(f"command: {message}", "good"))
 
+    def _show_error_message(self, message: str) -> None:
+        """Show why the command failed, in the rows of the help."""
+        rows = sanitize_and_wrap(message, self.app.size.width - 1)[:HELP_ROWS]
+        lines = [make_line(f" {row}", "bad") for row in rows]
+        self.query_one("#form-help", LineBlock).show(lines)
+
     def _show_status_line(self, line: Line) -> None:
         lines = [fit_line(((" ", ""), *line), self.app.size.width)]
         self.query_one("#form-help", LineBlock).show(lines)
@@ -547,7 +558,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         for field, box in zip(self._fields, self._form.inputs, strict=True):
             if field.flag.lstrip("-") == error.field_name:
                 box.focus()
-        self.call_after_refresh(self._show_status_line, make_line(error.message, "bad"))
+        self.call_after_refresh(self._show_error_message, error.message)
 
 
 def open_command_form(

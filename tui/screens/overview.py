@@ -80,6 +80,8 @@ ROWS_OF_BORDERS = 7
 """Rows of the right column that borders and headings use."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
+PANELS_IN_ONE_PLACE = ("reasons", "reviews", "scores")
+"""Panels of which a small screen shows only one, because it has no room for all."""
 MAX_RUN_LINES = 10
 """Height limit of the list of runs, in rows, on a screen of 30 rows.
 
@@ -157,6 +159,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     OverviewScreen.-small #lower { layout: vertical; }
     OverviewScreen.-small #reviews-panel, OverviewScreen.-small #scores-panel { display: none; }
     OverviewScreen.-small #next-panel { height: auto; }
+    OverviewScreen.-shows-reviews #reasons-panel { display: none; }
+    OverviewScreen.-shows-scores #reasons-panel { display: none; }
+    OverviewScreen.-shows-reviews #right, OverviewScreen.-shows-scores #right { height: 1fr; }
+    OverviewScreen.-shows-reviews #reviews-panel { display: block; height: 1fr; }
+    OverviewScreen.-shows-scores #scores-panel { display: block; height: 1fr; }
     OverviewScreen.-blind #reasons-panel, OverviewScreen.-blind #scores-panel { display: none; }
     OverviewScreen.-blind #right { width: 1fr; }
     """
@@ -191,6 +198,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._first_category = place.first_category
         self._loader = QueueLoader(session)
         self._message = ""
+        self._shown_small_panel = "reasons"
+        """Panel of `PANELS_IN_ONE_PLACE` that a small screen shows."""
 
     def compose(self) -> ComposeResult:
         yield TopLine()
@@ -458,6 +467,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         small = is_small_screen(self.size)
         self.set_class(small, "-small")
+        for name in ("reviews", "scores"):
+            self.set_class(small and self._shown_small_panel == name, f"-shows-{name}")
         for panel in self.query(Panel):
             panel.set_flat(small)
         self._draw_top()
@@ -560,7 +571,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         n_next_rows = len(list_next_actions(self._overview))
         column_rows = self.query_one("#right").size.height
         free_rows = column_rows - n_review_rows - n_next_rows - ROWS_OF_BORDERS
-        self._show_lines("scores", scores, max(min(free_rows, MAX_SCORE_LINES), 2))
+        if is_small_screen(self.size):
+            # A small screen shows the scores in the place of the failure reasons.
+            self._fill_panel("scores", scores)
+        else:
+            self._show_lines("scores", scores, max(min(free_rows, MAX_SCORE_LINES), 2))
 
         facts = f"items passed {symbols().separator} {format_count(len(self._runs), 'run')}"
         has_estimates = bool(self._overview.sampled_runs)
@@ -580,9 +595,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._show_lines("next", lines, self._max_next_lines)
         else:
             # The panel has the rest of the column.
-            next_list = self._get_list("next")
-            next_list.styles.height = "1fr"
-            next_list.set_lines(lines)
+            self._fill_panel("next", lines)
 
         facts = ""
         n_done, n_items = self._suspects_done
@@ -600,6 +613,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         n_title_rows = 2
         free_rows = self.query_one("#lower").size.height - n_title_rows - MIN_REASON_ROWS
         return max(free_rows, MIN_NEXT_ROWS)
+
+    def _fill_panel(self, list_name: str, lines: list[Line]) -> None:
+        """Show lines in a list that is as high as its panel."""
+        widget = self._get_list(list_name)
+        widget.styles.height = "1fr"
+        widget.set_lines(lines)
 
     def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
         widget = self._get_list(list_name)
@@ -659,9 +678,17 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._get_list(names[next_index]).focus()
 
     def action_focus_panel(self, number: int) -> None:
+        """Focus a panel. On a small screen, reviews or scores take the place of the reasons."""
         name = PANELS[number - 1]
-        if name in self._visible_panels:
-            self._get_list(name).focus()
+        if self._overview.blind and name in ("reasons", "scores"):
+            self._show_message(f"panel {number}: not available in blind mode")
+            return
+        if name in PANELS_IN_ONE_PLACE and is_small_screen(self.size):
+            self._shown_small_panel = name
+            self._draw()
+            # The width of a panel is known when it is laid out.
+            self.call_after_refresh(self._draw)
+        self._get_list(name).focus()
 
     def action_scroll_categories(self, by: int) -> None:
         self._first_category = max(self._first_category + by, 0)

@@ -295,6 +295,11 @@ def test_command_omits_values_that_it_uses_anyway() -> None:
             "format",
         ),
         ("error: no such file", "no such file", ""),
+        (
+            "fcreview: --queue needs a name. Omit --json, --with and --where",
+            '"queue" needs a name. Omit "also write" and "only items where"',
+            "queue",
+        ),
     ],
 )
 def test_errors_name_fields_and_not_options(output: str, message: str, field: str) -> None:

@@ -17,7 +17,7 @@ from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.screens.help import HelpScreen
-from fcreview.tui.screens.overview import OverviewScreen
+from fcreview.tui.screens.overview import PANELS, OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.conftest import screen_lines
 from tests.tui.key_input import send_keys
@@ -336,3 +336,18 @@ async def test_a_run_is_estimated_when_its_list_grows(
         await pilot.press("escape")  # the lists have room for one run until the next layout
         await wait_for_screen(pilot)
         assert maple in screen._overview.estimates
+
+
+async def test_digit_shows_a_panel_that_a_small_screen_hides(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
+    async with open_overview((80, 24)) as (app, pilot):
+        for key, title, text in (
+            ("4", "4 Scores", "corrected"),
+            ("3", "3 Review", "reviewed"),
+            ("2", "2 Why items fail", "value_error:string"),
+        ):
+            await pilot.press(key)
+            shown = "\n".join(await wait_for_screen(pilot))
+            assert title in shown and text in shown and "5 Next" in shown, shown
+            assert app.screen.focused.id == PANELS[int(key) - 1]

@@ -176,13 +176,16 @@ class _Section:
         return wrapped
 
 
-def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
+def flip_detail_lines(
+    flip: Flip, item_a: Item, item_b: Item, cells: int, *, run_names: tuple[str, str]
+) -> list[Line]:
     """Compare an item in two runs, one of which passes: question, cause, golden answer, both
     predictions.
 
     In a wide terminal, the answers are side by side. `item_a`, `item_b`: the item in run A and in
-    run B.
+    run B. `run_names`: the names of the two runs.
     """
+    name_a, name_b = run_names
     messages = [message.content for message in item_a.messages if message.role == "user"]
     question = "\n".join(messages) or item_a.question
     question_rows = sanitize_and_wrap(question, cells, MAX_QUESTION_LINES)
@@ -192,14 +195,19 @@ def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> lis
 
     sections = [
         _golden_section(item_a, item_b, golden_differs=flip.golden_differs),
-        _Section(f"A {format_verdict(flip.a.verdict)}", _predicted_call_lines(item_a)),
-        _Section(f"B {format_verdict(flip.b.verdict)}", _predicted_call_lines(item_b)),
+        _Section(_title_of_run("A", name_a, flip.a.verdict), _predicted_call_lines(item_a)),
+        _Section(_title_of_run("B", name_b, flip.b.verdict), _predicted_call_lines(item_b)),
     ]
     if cells >= COLUMNS_MIN_CELLS:
         return [*lines, BLANK_LINE, *_lay_out_side_by_side(sections, cells)]
     for section in sections:
         lines += section.wrap(cells)
     return lines
+
+
+def _title_of_run(letter: str, name: str, verdict: bool | None) -> str:
+    """Return `A fail, maple-8b`. The verdict comes first, because a long name is cut."""
+    return f"{letter} {format_verdict(verdict)}, {sanitize(name)}"
 
 
 def _golden_section(item_a: Item, item_b: Item, *, golden_differs: bool) -> _Section:

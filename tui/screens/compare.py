@@ -119,10 +119,14 @@ class FlipScreen(GuardedScreen[None]):
     FlipScreen #flip-text { padding: 0 1; }
     """
 
-    def __init__(self, session: Session, flips: Sequence[Flip], index: int) -> None:
+    def __init__(
+        self, session: Session, flips: Sequence[Flip], index: int, *, run_names: tuple[str, str]
+    ) -> None:
+        """Create the screen. `run_names`: the names of run A and run B."""
         super().__init__()
         self._session = session
         self._flips = flips
+        self._run_names = run_names
         self._index = index
         """Index of the displayed flip."""
         self._items: tuple[Item, Item] | None = None
@@ -169,7 +173,9 @@ class FlipScreen(GuardedScreen[None]):
 
         if self._items is not None:
             item_a, item_b = self._items
-            lines = flip_detail_lines(flip, item_a, item_b, self.size.width - 2)
+            lines = flip_detail_lines(
+                flip, item_a, item_b, self.size.width - 2, run_names=self._run_names
+            )
             self._text_list.set_lines(lines)
 
     @work(exclusive=True, group="question")
@@ -401,7 +407,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def action_choose_row(self) -> None:
         flips = self._flips
         if flips and self.list.has_focus:
-            self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
+            run_a, run_b = self._runs
+            run_names = (format_run_name(run_a), format_run_name(run_b))
+            screen = FlipScreen(self._session, flips, self.list.cursor, run_names=run_names)
+            self.app.push_screen(screen)
 
     @work(exclusive=True, group="question")
     async def action_show_question(self) -> None:

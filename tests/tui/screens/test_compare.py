@@ -270,7 +270,9 @@ async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> Non
     async with open_queue(workspace, (80, 30)) as person:
         await mark_both_runs(person)
         lines = await person.press("enter")
-        places = [find_line(lines, head) for head in ("── golden", "── A pass", "── B fail")]
+        places = [
+            find_line(lines, head) for head in ("── golden", "── A pass, maple", "── B fail, birch")
+        ]
         assert places == sorted(places) and len(set(places)) == 3
         assert "≠ city" in "".join(lines[places[2] :])
 

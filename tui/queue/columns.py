@@ -359,6 +359,10 @@ MIN_COLUMN_CELLS = 8
 NARROW_CELLS = 60
 """Width of the list, in cells, below which run names are cut to `MIN_MODEL_CELLS`."""
 MIN_MODEL_CELLS = 5
+MAX_SPARED_CELLS = 2
+"""Number of cells that run names keep beyond the preferred width of the difference, if that shows
+them whole.
+"""
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the columns."""
 CATEGORY_MIN_CELLS = 90
@@ -609,7 +613,11 @@ def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: C
 
     endings_width = measure_distinguishing_endings(widths.run_names)
     width_for_endings = min(endings_width, width_for_comfortable)
-    return max(width_for_preferred, width_for_endings, limits.min_model)
+    shrunk_width = max(width_for_preferred, width_for_endings, limits.min_model)
+
+    # A cell or two are no reason to cut a name inside a word.
+    is_slightly_cut = width - shrunk_width <= MAX_SPARED_CELLS
+    return width if is_slightly_cut and not n_missing_for_comfort else shrunk_width
 
 
 def _needed_item_width(widths: ColumnWidths) -> int:

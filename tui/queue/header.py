@@ -348,6 +348,7 @@ class _Shortening(Enum):
     DISAGREEMENTS = "shorten the number of disagreements"
     REPEATED = "omit the rate that repeats another one"
     ONLY_COUNT = "state only the number of incidents"
+    NO_DISAGREEMENTS = "omit the number of disagreements, which the overview has"
 
 
 def _list_rate_variants(
@@ -366,11 +367,15 @@ def _list_rate_variants(
     if estimate is not None:
         steps += [_Shortening.CORRECTED, _Shortening.INTERVAL]
     steps += [_Shortening.DISAGREEMENTS, _Shortening.REPEATED, _Shortening.ONLY_COUNT]
+    steps.append(_Shortening.NO_DISAGREEMENTS)
 
     variants = []
     for n_steps in range(len(steps) + 1):
         taken = frozenset(steps[:n_steps])
         rates = _format_rates(totals, estimate, taken, lacks_dataset=lacks_dataset)
+        if _Shortening.NO_DISAGREEMENTS in taken:
+            variants.append(rates)
+            continue
         disagreements = _format_disagreements(
             totals.disputed, adjudicate_key, is_short=_Shortening.DISAGREEMENTS in taken
         )

@@ -141,6 +141,10 @@ class _RevealedContext:
             layout.reveal_in_context(self.block_index, self.header_index)
 
 
+SELECTED = Style(reverse=True)
+"""Style that is added to the text that the mouse selects."""
+
+
 def _remove_right_border(row: str) -> str:
     """Remove the right side of a frame, and blanks, from a row."""
     return row.rstrip().removesuffix(symbols().bar).rstrip()
@@ -340,7 +344,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     # -- text that the user selects with the mouse
 
     def _mark_selection(self, strip: Strip, y: int) -> Strip:
-        """Give the selected part of a row the colours of a selection."""
+        """Swap the colours of the selected part of a row, which is visible without colours too."""
         selection = self.text_selection
         span = selection.get_span(y) if selection is not None else None
         if span is None:
@@ -349,8 +353,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         text = strip.text
         start_cell = display_width(text[:start])
         end_cell = strip.cell_length if end < 0 else display_width(text[:end])
-        style = self.screen.get_component_rich_style("screen--selection")
-        selected_part = strip.crop(start_cell, end_cell).apply_style(style)
+        selected_part = Strip(
+            Segment.apply_style(strip.crop(start_cell, end_cell), post_style=SELECTED)
+        )
         return Strip.join(
             [strip.crop(0, start_cell), selected_part, strip.crop(end_cell, strip.cell_length)]
         )

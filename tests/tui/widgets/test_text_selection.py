@@ -46,6 +46,12 @@ async def test_selected_text_is_copied_and_without_selection_the_key_quits(
         row = y - view.region.y
         await select_text(pilot, (x, row), (x + len("weather") - 1, row))
         assert app.screen.get_selected_text() == "weather"
+        marked = [
+            segment.text
+            for segment in view.render_line(row)
+            if segment.style is not None and segment.style.reverse
+        ]
+        assert marked == ["weather"], "the selection is visible"
         assert any("copies the selected text" in each.message for each in app._notifications)
 
         await pilot.press("ctrl+c")

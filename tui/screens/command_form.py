@@ -75,9 +75,7 @@ class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
 
     def __init__(self, field: FormField, suggester: Suggester | None) -> None:
-        # A name is added to a list of names more often than the list is replaced.
-        has_list = field.name == "annotators"
-        super().__init__(field.default, select_on_focus=not has_list, suggester=suggester)
+        super().__init__(field.default, select_on_focus=True, suggester=suggester)
         self._choices = list(field.listed_choices)
 
     def action_clear_text(self) -> None:

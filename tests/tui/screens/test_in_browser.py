@@ -84,7 +84,9 @@ def app(make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_keys_used_by_the_browser_have_an_alternative() -> None:
     kept = {each.id for each in ACTIONS.values() if set(each.keys.split(",")) <= NEVER_SENT}
-    assert kept == {"app.quit"} and "q" in ACTIONS["queue.quit"].keys
+    # In a browser, `y` copies.
+    assert kept == {"app.quit", "app.copy"}
+    assert "q" in ACTIONS["queue.quit"].keys and "y" in ACTIONS["item.copy"].keys
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from fcreview.safe_files import import_zipfile
 
 PEER = "import sys; from inspect_ai.log import read_eval_log; read_eval_log(sys.argv[1])"
 DEFLATE = 8
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 KIBIBYTES = 1024
 MEGABYTE = 1_000_000
 SAMPLE_FOLDER = "samples/"
@@ -108,8 +109,12 @@ def measure_import(log: Path, workspace: Path) -> Cost:
 
 def measure_process(command: Sequence[str]) -> Cost:
     """Run a command, and measure it with its child processes. The memory is that of the largest."""
+    # Without this variable, a program compiles its modules once, as when pip has installed it.
+    environment = {name: os.environ[name] for name in os.environ if name != NO_BYTECODE}
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     _, status, used = os.wait4(process.pid, 0)
     if status != 0:
         raise SystemExit(f"failed: {' '.join(command)}")

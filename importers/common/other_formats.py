@@ -73,6 +73,7 @@ OTHER_FORMATS = (
     OtherFormat("a session of Google's ADK", ("app_name", "events", "author")),
     OtherFormat("a state of an AutoGen agent", ("llm_context", "messages")),
     OtherFormat("a chat history of Semantic Kernel", ("Role", "Items")),
+    OtherFormat("a chat history of LlamaIndex", ("additional_kwargs", "blocks", "block_type")),
     OtherFormat("training rows with calls (xLAM)", ("query", "answers", "tools")),
     OtherFormat("training rows with preferences", ("prompt", "chosen", "rejected")),
     OtherFormat(

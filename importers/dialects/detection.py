@@ -90,7 +90,9 @@ def _is_langchain(message: Mapping[str, Any]) -> bool:
     kind = message.get("type")
     if message.get("lc") == 1 and kind == "constructor":
         return True
-    if "additional_kwargs" in message or "additional_kwargs" in as_object(message.get("data")):
+    # LlamaIndex has a field of this name beside its blocks.
+    has_kwargs = "additional_kwargs" in message and "blocks" not in message
+    if has_kwargs or "additional_kwargs" in as_object(message.get("data")):
         return True
     if kind in LANGCHAIN_TYPES and ("data" in message or "content" in message):
         return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects import values
-from fcreview.importers.dialects.conversation import MessageIssue, ToolCall
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage, ToolCall
 
 _THINK = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>", re.DOTALL)
 """Matches reasoning at the start. Without an opening tag, it is all before the closing tag."""
@@ -49,6 +49,17 @@ _SECTION_TAGS = (
     "<|tool_calls_section_end|>",
 )
 """Tags around all calls of a reply."""
+
+
+CALL_TAGS = (
+    "<tool_call>",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<｜tool▁call▁begin｜>",
+    "<|tool_call_begin|>",
+    "<|channel|>commentary to=",
+)
+"""Tags with which a call in a text begins."""
 
 
 @dataclass(slots=True)
@@ -99,6 +110,20 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
         remainder = remainder[:unclosed]
     reply.text = remainder.strip()
     return reply
+
+
+def report_call_tags(messages: Sequence[ParsedMessage]) -> Iterator[MessageIssue]:
+    """Yield a notice for each reply without calls whose text has the tag of a call.
+
+    The text may also quote a call, so nothing is read until somebody names the style.
+    """
+    for message in messages:
+        if message.role != "assistant" or message.calls:
+            continue
+        for tag in CALL_TAGS:
+            if tag in message.text:
+                what = f"{tag} is read as text. A mapping file can name the style of calls (tags)"
+                yield MessageIssue(what, path=message.path, severity="notice")
 
 
 def _take_reasoning(reply: TextWithCalls, style: str) -> None:

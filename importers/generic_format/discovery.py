@@ -129,13 +129,24 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
     elif _is_generic_record(fields):
         confidence = 0.6
         reason = "the records have id and messages"
-    elif convert_chat_log_line(first_record, 1) is not first_record:
+    elif _is_chat_log_line(first_record):
         run.generation = "chat log"
         confidence = 0.4
         reason = "a chat log"
     else:
         return None
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
+
+
+def _is_chat_log_line(first_record: Any) -> bool:
+    """Whether a record is a line of a chat log. Messages of which none has the form of any API are
+    those of a program that fcreview does not know.
+    """
+    record = convert_chat_log_line(first_record, 1)
+    if record is first_record:
+        return False
+    messages = record["messages"]
+    return not messages or any(is_message(message) for message in messages)
 
 
 def _apply_header(run: Run, fields: dict[str, Any]) -> None:

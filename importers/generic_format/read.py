@@ -43,6 +43,7 @@ from fcreview.importers.dialects.detection import (
     is_message,
 )
 from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.text_calls import report_call_tags
 from fcreview.importers.dialects.to_item import fill_conversation
 from fcreview.importers.generic_format.chat_message import (
     ChatMessage,
@@ -360,6 +361,7 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
 
     conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
     conversation.issues.extend(report_further_replies(line.value))
+    conversation.issues.extend(report_call_tags(conversation.messages))
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     # Without messages, the whole record is checked, which finds a field `messages` that is no list.
     if is_in_schema or not messages:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.common.other_formats import find_other_format
 from fcreview.importers.registry import discover
 from fcreview.model.item import Item
 from tests.importers.run_reading import read_runs
@@ -55,6 +54,12 @@ REFUSED = {
     "steps of smolagents": {"step_number": 1, "model_input_messages": []},
     "a trajectory of DSPy": {"trajectory": {"tool_name_0": "f"}},
     "an output of CrewAI": {"raw": "", "tasks_output": []},
+    "a chat history of Semantic Kernel": {"messages": [{"Role": {"Label": "user"}, "Items": []}]},
+    "a chat history of LlamaIndex": {
+        "messages": [
+            {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text"}]},
+        ]
+    },
     "a chat log in another form": {"own": [{"role": "user", "content": "Hi"}]},
 }
 
@@ -118,12 +123,24 @@ def test_further_replies_to_a_request_are_an_issue(tmp_path: Path, name: str) ->
     assert issues == [f"{name}[1]: 2 further replies to the same request not read, only the first"]
 
 
+def test_tag_of_a_call_in_a_text_is_a_notice(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": '<tool_call>{"name": "f"}</tool_call>'}
+    item = read_one(tmp_path, {"messages": [QUESTION, reply]})
+    (issue,) = item.issues
+    assert (issue.severity, issue.what.startswith("messages[1]: <tool_call> is read as text")) == (
+        "notice", True,
+    )  # fmt: skip
+    assert item.predicted == []
+
+
 def test_call_in_a_message_of_the_user_is_an_issue(tmp_path: Path) -> None:
     item = read_one(tmp_path, {"messages": [QUESTION, REPLY | {"role": "user"}]})
     assert "messages[1]: calls in a message of role user" in list_issues(item)
 
 
 @pytest.mark.parametrize("title", REFUSED)
-def test_format_that_is_not_imported_is_named(title: str) -> None:
-    other = find_other_format(json.dumps(REFUSED[title]).encode())
-    assert other is not None and other.title == title
+def test_format_that_is_not_imported_is_named(tmp_path: Path, title: str) -> None:
+    (tmp_path / "log.jsonl").write_text(json.dumps(REFUSED[title]) + "\n")
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert f"log.jsonl looks like {title}, which" in found.issues[-1].what

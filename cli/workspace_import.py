@@ -304,7 +304,8 @@ class ImportCache:
         self._dataset_digest = _hash_file_states(Path(file) for file in self._dataset_files)
 
     def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
-        """Save the numbers of the runs, and the state of the files, in `.fcreview/seen.json`.
+        """Save in `.fcreview/seen.json` which runs are in the store, with a digest of the sizes and
+        times of the files. By it, the next command sees whether anything changed.
 
         Call this when the store has the current results of these runs.
         """

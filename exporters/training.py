@@ -636,10 +636,10 @@ def _is_only_verdict_untrusted(item: _AssessedItem) -> bool:
 def _can_give_rows(
     detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
 ) -> bool:
-    """Whether an item has a usable verdict or its own correction of the golden answer.
+    """Whether an item has a usable verdict, or an annotator corrected the golden answer on this
+    item.
 
-    A correction counts for the question in all runs, but an item without a verdict is used only if
-    the correction was made on this item.
+    A correction that was made on another run's item of the question is not enough.
     """
     if passes is not None:
         return True

@@ -641,17 +641,17 @@ class Store:
 
         Until annotators have reviewed an item, they see no such verdict on it, unless all are shown.
         """
-        number_by_row = {
-            row.item: strip_duplicate_mark(row.item)
-            for row in rows
-            if self.judgements.shows_all or row.you is not None
-        }
-        judgements = self.judgements.fetch(number_by_row.values())
-        return {
-            row_number: judgements[number]
-            for row_number, number in number_by_row.items()
-            if number in judgements
-        }
+        visible_numbers = [
+            row.item for row in rows if self.judgements.shows_all or row.you is not None
+        ]
+        # A hidden duplicate of an item has the verdicts of the item.
+        judgements = self.judgements.fetch(map(strip_duplicate_mark, visible_numbers))
+        judgements_by_row = {}
+        for number in visible_numbers:
+            item_number = strip_duplicate_mark(number)
+            if item_number in judgements:
+                judgements_by_row[number] = judgements[item_number]
+        return judgements_by_row
 
     def _raise_if_blind(self, feature: str) -> None:
         if self.blind:

@@ -207,9 +207,9 @@ def _must_change_tables(connection: Connection[Any], version: int) -> bool:
 def _lock_tables(connection: Connection[Any]) -> None:
     """Lock all tables of the team's database, so that no member uses them while they change.
 
-    To avoid a deadlock, only the first lock waits, while nothing else is locked. Each member's
-    request locks the same table first, so the other tables are usually free then. If one is not,
-    all locks are given up, and tried again after a pause. Raises TeamError after several attempts.
+    Each request of a member locks `FIRST_TABLE` before other tables. So this function waits for
+    `FIRST_TABLE`, and then expects the others to be free. If one is not, it gives up all locks and
+    tries again after a pause, which avoids a deadlock. Raises TeamError after several attempts.
     """
     psycopg = load_driver()
     tables = connection.execute(

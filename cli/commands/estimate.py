@@ -312,8 +312,9 @@ def _print_estimates(
 
 
 def _build_sources_json(sources: SourceStrata | None) -> dict[str, Any] | None:
-    """Build the JSON object of the automatic sources that estimates use; None without a choice,
-    because the run has fewer than two.
+    """Build the JSON object that names the sources of automatic verdicts that the estimate uses.
+
+    None if the run has fewer than two sources, so that there is nothing to choose.
     """
     if sources is None or not sources.uses:
         return None

@@ -281,6 +281,7 @@ class _ScoreReader:
     def __init__(self, category: str, replies: dict[str, Any]) -> None:
         self._category = category
         self._item_ids = replies.keys()
+        # Item ids without a number have the key None.
         self._ids_by_number = {filenames.parse_item_number(item_id): item_id for item_id in replies}
         numbers = [number for number in self._ids_by_number if number is not None]
         self._last_number = max(numbers, default=-1)

@@ -316,7 +316,7 @@ class FailureList:
         return None
 
     def get_failure(self, item_id: str) -> JsonObject | None:
-        """Return the entry of an item whose official verdict is fail, or None."""
+        """Return what the score file lists for an item that failed; None for any other item."""
         return self.entries.get(item_id) if self.is_complete else None
 
 

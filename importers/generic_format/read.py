@@ -510,7 +510,10 @@ def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
 
 
 def _parse_accepted(value: Any) -> AcceptedValues:
-    """Return the accepted values of a golden argument: alternatives, or a single value."""
+    """Return the values that an argument of a golden call may have.
+
+    In the file, a golden argument is one value, or an object `any_of` with several values.
+    """
     if isinstance(value, Alternatives):
         if value.nested:
             stored = {"any_of": value.any_of, "optional": value.optional}

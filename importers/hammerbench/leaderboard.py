@@ -117,9 +117,9 @@ class _SnapshotSums:
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
     """Compute the metrics that the official script prints for flat logs, with the same names.
 
-    Each snapshot, a step of a conversation, counts on its own. A made-up argument name is called
-    hallucinated (PN_FP), and a golden one that the call lacks missing (PN_FN). The script counts
-    them only for calls of the right function.
+    Each snapshot (one step of a conversation) counts by itself. Of the calls of the right function,
+    PN_FP is the share that has an argument name which the golden call lacks, and PN_FN is the share
+    that lacks an argument name of the golden call.
     """
     all_snapshots = _SnapshotSums()
     name_ok_snapshots = _SnapshotSums()

@@ -190,7 +190,9 @@ def list_verdict_choices(statistics: LogStatistics) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class VerdictSource:
-    """The score whose value is the verdict on an item."""
+    """Name of the score whose value is the verdict on an item: its scorer and, if the value is an
+    object, the key in it.
+    """
 
     scorer: str
     key: str | None = None

@@ -290,6 +290,7 @@ def _read_first_records(source: _ProposedSource, base: Path) -> list[MappedRecor
         for path in list_files(base, pattern)
         for reading in read_mapped_records(path, base, pattern)
     )
+    # Some readings are problems, or values that are no objects. So more are read than needed.
     records: list[MappedRecord] = []
     for reading in islice(readings, 2 * N_RECORDS):
         if isinstance(reading, MappedRecord) and isinstance(reading.value, dict):

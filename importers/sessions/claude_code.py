@@ -549,11 +549,13 @@ def _list_block_lines(line: _Line) -> list[int]:
 
 
 def _is_prompt(line: _Line) -> bool:
-    """Whether a user line is a prompt of the user, and not a result or a text of the program."""
+    """Whether a user line is a prompt of the user, and not a text of the program."""
+    if line.is_meta:
+        return False
     if line.answered_ids:
-        # Results begin no turn anyway. A text beside them is the user's.
-        return not line.is_meta
-    if line.is_meta or line.is_summary:
+        # The line has results of calls, which begin no turn. A text beside them is the user's.
+        return True
+    if line.is_summary:
         return False
     text = line.text.strip()
     if text.startswith(COMMAND_STARTS):

@@ -353,9 +353,10 @@ class _PlaceScanner:
         return self._latest.get()
 
     def _add_line(self, line: bytes) -> None:
-        """Add the place of a line, without verifying the line.
+        """Take a line of the annotator into account for the latest place.
 
-        A place of an invalid line only moves later places.
+        The line is not verified. If it is invalid, the places of later lines are only larger than
+        they need to be.
         """
         try:
             content = orjson.loads(strip_byte_order_mark(line))

@@ -342,8 +342,8 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
         if pair.predicted is not None:
             predicted_indexes.append(pair.predicted)
 
-    # The pairs of golden calls come first, in the order of the golden answer, and extra calls
-    # follow. Some benchmarks have pairs of another kind.
+    # Usually the pairs of golden calls come first, in the order of the golden answer, and those of
+    # extra calls follow. Where a benchmark lists them otherwise, the order says nothing.
     golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
     # If the model kept the order of the golden calls, the indexes of its calls increase.
     is_order_changed = predicted_indexes != sorted(predicted_indexes)

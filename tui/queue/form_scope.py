@@ -47,8 +47,10 @@ def make_form_scope(
 def describe_form_scope(
     store: Store, command: str, values: Mapping[str, str], scope: FigureScope
 ) -> str:
-    """Return how many items the command of a form covers and, for an export, what it writes:
-    `3,051 items · writes 12 labels`. Raises FilterError for an invalid filter.
+    """Return the number of items that a command would work on, such as `3,051 items`.
+
+    For `export`, the number of labels in the output follows: `3,051 items · writes 12 labels`.
+    `values` are the options in the form. Raises FilterError for an invalid filter.
     """
     n_items = format_count(store.count_items(scope.view), "item")
     if command != "export":

@@ -221,8 +221,9 @@ class _CardLayout:
     shows_names: bool
 
     def card_width(self, column: int) -> int:
-        """Return the width of the card in a column, from 0. The cards of a row are one cell
-        apart.
+        """Return the width, in cells, of the cards in a column. The first column is 0.
+
+        Between two cards of a row is one free cell.
         """
         room = self.cells - self.cards_per_row + 1
         width = room // self.cards_per_row

@@ -135,7 +135,9 @@ class GoldenFixEffects:
 
     @property
     def ranking(self) -> str:
-        """Description of the runs that change places: `ranking: gpt-4o rises from 3 to 2`."""
+        """Text that names the runs with a better rank than before, such as `ranking: gpt-4o rises
+        from 3 to 2`.
+        """
         moves = []
         for effect, move in zip(self.effects, self.list_ranks(), strict=True):
             if move.after < move.before:

@@ -349,11 +349,13 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     """Run the app, exchanging reviews with the team if there is one.
 
     Return the user's request to change to another annotator, or None if the user quits. Raises
-    SystemExit if the return code of the app is not 0.
+    SystemExit if the return code of the app is not 0, and CommandError if nobody quit the app.
     """
     with sync_team_in_background(session) as team:
         app.session.team = team
-        n_reviewed = app.run(mouse=app.uses_mouse)
+        app.run(mouse=app.uses_mouse)
+    # The return value of the app has this number only if the app was quit.
+    n_reviewed = app.session.reviewed_count
     if n_reviewed:
         items = format_count(n_reviewed, "item")
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
@@ -361,6 +363,11 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     warn_about_lost_drafts(app.session)
     if app.return_code:
         raise SystemExit(app.return_code)
+    if app.has_ended_by_itself:
+        raise CommandError(
+            "internal error: the app ended although you did not quit it. Run the command again to"
+            " continue, and report what you did last."
+        )
     return app.next_switch
 
 

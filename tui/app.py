@@ -264,6 +264,14 @@ class FcreviewApp(App[int]):
         with SignalShutdown() as self._signal_shutdown:
             return super().run(*args, **options)
 
+    @property
+    def has_ended_by_itself(self) -> bool:
+        """Whether the app has ended although nobody quit it and no error was raised.
+
+        Textual ends the app so, without a message, if the message loop of the app is cancelled.
+        """
+        return not self._has_quit and not self.return_code
+
     def on_load(self) -> None:
         """Watch signals and the terminal before Textual uses the terminal."""
         if self._signal_shutdown is None:

@@ -179,6 +179,8 @@ class FormFields(VerticalScroll):
     def __init__(self, fields: Sequence[FormField] = (), *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, can_focus=False)
         self.fields = fields
+        self._replacement_lock = asyncio.Lock()
+        """Held while the fields are replaced, so that two replacements do not overlap."""
 
     def compose(self) -> ComposeResult:
         for field in self.fields:
@@ -191,8 +193,17 @@ class FormFields(VerticalScroll):
         return list(self.query(FormInput))
 
     async def set_fields(self, fields: Sequence[FormField]) -> None:
-        self.fields = fields
-        await self.recompose()
+        """Replace the fields. This runs to its end even if the caller is cancelled.
+
+        Textual would cancel the message loops of the removed widgets too. The message loop of the
+        app waits for them, would be cancelled as well, and the app would end.
+        """
+        await asyncio.shield(self._replace_fields(fields))
+
+    async def _replace_fields(self, fields: Sequence[FormField]) -> None:
+        async with self._replacement_lock:
+            self.fields = fields
+            await self.recompose()
 
     @property
     def field_values(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ import pytest
 from fcreview.cli import app_start
 from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.workspace import WorkspaceSession
+from fcreview.errors import CommandError
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
@@ -170,6 +171,17 @@ def test_blind_annotator_after_another_sees_and_writes_only_own_reviews(
     ] == "retract"
     assert bob == [("bob", "review", True)]
     assert {file.stem for file in (workspace.root / "positions").iterdir()} == {"alice", "bob"}
+
+
+def test_app_that_nobody_quit_ends_with_an_error(run_apps: Any) -> None:
+    async def as_alice(app: FcreviewApp, keys: Keys) -> None:
+        async def cancel_message_loop() -> None:
+            raise asyncio.CancelledError
+
+        app.call_next(cancel_message_loop)
+
+    with pytest.raises(CommandError, match="the app ended although you did not quit it"):
+        run_apps(as_alice)
 
 
 def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) -> None:

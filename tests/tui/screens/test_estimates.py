@@ -23,7 +23,7 @@ from fcreview.store.store import Store
 from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
 from fcreview.tui.figures.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
-from fcreview.tui.screens.command_form import CommandFormScreen
+from fcreview.tui.screens.command_form import CommandFormScreen, FormFields
 from fcreview.tui.screens.estimates import EstimatesScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
@@ -135,6 +135,28 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
+
+
+async def test_replacement_of_fields_that_is_cancelled_does_not_end_the_app(
+    app: Any, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("M")
+        await wait_for_screen(pilot)
+        form = app.screen.query_one(FormFields)
+        fields = build_form_fields("queue create")
+        # The removal of the old fields takes some steps of the event loop.
+        for n_steps in range(1, 12):
+            worker = app.screen.run_worker(form.set_fields(fields))
+            for _ in range(n_steps):
+                await asyncio.sleep(0)
+            worker.cancel()
+            await wait_for_screen(pilot)
+            assert app.is_running, n_steps
+            assert form.field_values, "there is one text box for each field"
 
 
 @pytest.mark.sweep

@@ -318,9 +318,10 @@ def save_theme(name: str) -> None:
 
 
 def record_first_start() -> bool:
-    """Whether this user starts the app for the first time. The first call creates a file that
-    records the start. If it cannot create the file, it returns False, so that the welcome line does
-    not appear at every start.
+    """Return True if this user starts the app for the first time.
+
+    The first call creates a file that records the start. If the file cannot be created, returns
+    False, so that the welcome line does not appear at every start.
     """
     mark = locate_theme_file().with_name("welcome")
     with suppress(OSError):

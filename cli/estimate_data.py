@@ -165,11 +165,11 @@ def estimate_combined_metrics(
 
 
 def fetch_sample_status(session: WorkspaceSession, row: RunRow) -> RunSampleStatus:
-    """Fetch the status of each item of a run in the random samples: whether it was drawn and
-    reviewed.
+    """Fetch the sample status of each item of a run: whether it was drawn for a random sample, and
+    whether it was reviewed.
 
-    Items with equal verdicts are combined where possible, which is much faster: if nobody reviewed
-    the run, no sample contains its items, and the metrics of the benchmark only count items.
+    Items with equal verdicts are combined where possible, which is much faster. This needs a run
+    without reviews and samples, and metrics that only count items.
     """
     from fcreview.importers.registry import importer_for
 

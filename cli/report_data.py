@@ -136,8 +136,8 @@ def load_scored_runs(
 ) -> Iterator[ScoredRun]:
     """Load the items of each run with their verdicts by source.
 
-    Items with equal verdicts are combined, which is faster, where no figure needs each of them: the
-    metrics of the benchmark only count items, and no golden answer was corrected.
+    Items with equal verdicts are combined where possible, which is faster. This needs a run whose
+    metrics only count items, and a benchmark without corrected golden answers.
     """
     corrected_benchmarks = _find_corrected_benchmarks(analysis, runs, errata)
     combined_runs = _list_combinable_runs(runs, corrected_benchmarks)

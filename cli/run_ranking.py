@@ -260,9 +260,10 @@ def _build_json(
 ) -> dict[str, Any]:
     """Build the JSON object of the run at a position of a ranking.
 
-    `rank_low` and `rank_high` are the ranks that chance alone could give. Runs in `not_told_apart`
-    may be as good. `against` is the next better run (for the best run the second); `only_run` and
-    `only_other` count the items that only one of the two passes.
+    `rank_low` and `rank_high` are the best and the worst rank that chance could give the run.
+    `not_told_apart` lists the runs that may be equally good. `against` is the next better run, or
+    the second run for the best one. `only_run` and `only_other` count the items that only this run
+    or only `against` passes.
     """
     run_rank = ranking.ranking.ranks[position]
     source = sources[run_rank.run]

@@ -198,10 +198,11 @@ class UnblindedAnalysis:
     def fetch_combined_sample_status(
         self, run: int, *, keep_part_verdicts: bool
     ) -> RunSampleStatus | None:
-        """Return what estimates need to know about a run without reviews and samples.
+        """Return the data for estimates of a run without reviews and samples. None for any other
+        run.
 
-        Items with equal verdicts are combined into one item with a count. `keep_part_verdicts`
-        keeps items apart whose verdicts on parts differ. Returns None for other runs.
+        Items with equal verdicts are combined into one item with a count. With
+        `keep_part_verdicts`, items are combined only if their verdicts on parts are equal too.
         """
         from fcreview.store.estimation import fetch_combined_sample_status
 

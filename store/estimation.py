@@ -736,11 +736,11 @@ def fetch_combined_sample_status(
     *,
     keep_part_verdicts: bool,
 ) -> RunSampleStatus | None:
-    """Return what estimates need to know about a run without reviews and samples.
+    """Return the data for estimates of a run without reviews and samples. None for any other run.
 
-    Items with equal verdicts are combined into one item with a count, so that the estimates of such
-    a run take as long with a million items as with a hundred. `keep_part_verdicts` keeps items
-    apart whose verdicts on parts differ. Returns None for other runs.
+    Items with equal verdicts are combined into one item with a count, so that the time does not
+    grow with the number of items. With `keep_part_verdicts`, items are combined only if their
+    verdicts on parts are equal too.
     """
     if connection.execute(_HAS_REVIEWS, [run]).fetchall():
         return None
@@ -960,10 +960,10 @@ def _find_items_known_before(
     answered: Collection[ContentKey],
     events: EventIndex,
 ) -> set[ContentKey]:
-    """Return the reviewed items that an annotator had reviewed before the first sample was drawn.
+    """Return the reviewed items that an annotator had already reviewed when the first sample was
+    drawn.
 
-    A verdict that was changed later counts as well. Otherwise, a second review as part of the
-    sample would decide whether the item belongs to the known items.
+    An earlier review counts even if the annotator changed the verdict later.
     """
     first_draw = min(sample.queue.created for sample in samples)
     known = set()

@@ -276,11 +276,11 @@ def find_unrescored_fixes(
 
 
 def _choose_fix_of_question(unrescored: Sequence[UnrescoredFix]) -> list[UnrescoredFix]:
-    """Return the golden fix of a question if some items were not scored again with it, else an
-    empty list.
+    """Return a list with the golden fix of a question, a corrected golden answer. Empty if
+    `unrescored` is empty.
 
-    `unrescored`: the fix of each of these items, in their order. The fix of the last item counts if
-    they have different ones.
+    `unrescored` has the fix of each item that was not scored again, in item order. If the fixes
+    differ, the last one is returned. Its `n_items` is the number of these items.
     """
     if not unrescored:
         return []
@@ -295,17 +295,17 @@ def _list_unrescored_items(
     annotator: str,
     includes: Callable[[ItemKey], bool],
 ) -> Iterator[UnrescoredFix]:
-    """Yield the accepted fix of each item that has no recomputed verdict for it.
+    """Yield the accepted golden fix of each item whose answer was not scored again with the fix.
 
-    A golden fix is a golden answer that annotators corrected, with the new verdict of each answer
-    that a model gave. Answers of runs that were imported later are not covered.
+    A golden fix is a corrected golden answer. It is stored with the new verdicts of the answers
+    that were known then, so an answer of a run that was imported later has no new verdict.
 
     Args:
         events: The events of all annotators' journals.
         items: The items of the store by key.
         keys: The keys of the items with the question, one for each run.
-        annotator: The annotator whose own status of the fix is stated.
-        includes: Whether to yield the fix of an item that has a recomputed verdict, too.
+        annotator: The annotator whose status of the fix is added.
+        includes: Returns True for an item that is yielded even if it was scored again.
     """
     for key in keys:
         for item, prediction_hash, golden_hash in items.find_loaded_items(key):

@@ -91,9 +91,11 @@ def parse_review(
         line_number: Line of the record.
         label: The fields that say what was reviewed, such as `id` and `target`. Only `id` is
             required.
-        opinion: The fields of the review, such as `value` and `fault`. One is required.
-        check_scale: Whether a person wrote the record. Then the verdict must be a value on the
-            scale of the criterion, or a word for such a value, such as `pass`.
+        opinion: The fields with the annotator's opinion, such as `value` and `fault`. At least one
+            is required.
+        check_scale: Pass True for a record that a person wrote. A verdict that is neither a value
+            on
+            the scale of the criterion nor a word for one, such as `pass`, is then invalid.
     """
     _check_label_fields(label)
     blind = opinion.get("blind")

@@ -367,11 +367,12 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 
 
 class QueueItemTable:
-    """The temporary table `queue_places` with the shares of the loaded queue files.
+    """The temporary table `queue_places`: the items of each annotator's share, for the loaded
+    queues.
 
     `place` is the position in the annotator's share, from 0. `item` is the number in the database
-    (`items.item`). `number` is the number in lists and reviews, which differs from `item` only for
-    a hidden duplicate (see `to_item_number`). Not thread-safe.
+    (`items.item`). `number` is the number in lists and reviews. It differs from `item` for a hidden
+    duplicate: an item that a queue shows a second time. The class is not thread-safe.
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:
@@ -486,8 +487,8 @@ def _measure_share_progress(
 ) -> ShareProgress:
     """Count the reviewed and the missing items of an annotator's share of a queue.
 
-    A share can contain an item twice, to see whether the annotator judges it in the same way again.
-    The second time counts on its own.
+    A share can contain hidden duplicates: items that the annotator reviews a second time. Each of
+    the two times is counted.
 
     Args:
         queue: The queue.

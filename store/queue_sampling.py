@@ -542,11 +542,12 @@ def list_content_keys(queue: QueueFile) -> list[ContentKey]:
 
 
 def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> SamplingFrame:
-    """Return the sampling frame: all items from which a sample is drawn, each with its stratum (a
-    group with a share of its own in the sample) and its cluster (a group that is drawn as a whole).
+    """Return the sampling frame: all items from which a sample is drawn, with their strata and
+    clusters.
 
-    An item is identified by its content. The same item with the same answer in several runs of a
-    model counts once. Raises QueueError for an unknown stratum, or if there are no clusters.
+    Each stratum gets a fixed part of the sample. A cluster is a group of items that is drawn as a
+    whole. The same item with the same answer in several runs of a model counts once. Raises
+    QueueError for an unknown stratum, or if clusters are requested and there are none.
     """
     rows = _fetch_frame_rows(connection, request)
     strata = {row.content_key: row.stratum for row in rows}
@@ -715,9 +716,9 @@ def draw_queue_extension(
 ) -> QueueFile:
     """Draw more items for a queue, and return them as a new queue, without writing it to a file.
 
-    Its name is that of the extended queue with the next free number. The `probability` of an item
-    is its chance to be drawn among the items of its stratum that no earlier queue contains. Raises
-    AnnotatorError if the name of an annotator is invalid.
+    The new queue has the name of the extended queue with the next free number. The `probability` of
+    an item is the chance with which it was drawn from those items of its stratum that are in no
+    earlier queue. Raises AnnotatorError if the name of an annotator is invalid.
 
     Args:
         workspace: The workspace.

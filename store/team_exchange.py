@@ -240,11 +240,12 @@ class Inbox:
         )
 
     def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
-        """Store the lines of one annotator's journal that the team's server sent.
+        """Store the lines of one annotator's journal that the team's server sent. Returns the
+        number of new lines.
 
-        Lines of the user's own journal come from the user's other computers. A line is informed if
-        the annotator had seen other verdicts when it was written, so it does not count as blind.
-        Returns the number of new lines.
+        Lines of the user's own journal come from the user's other computers. An informed line is a
+        review by an annotator who had already seen other verdicts. It is stored so that it does not
+        count as blind.
         """
         # The own name was checked before. The server could send any other name.
         is_own = name == self.annotator

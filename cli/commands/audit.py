@@ -206,8 +206,8 @@ def _format_event_verdict(event: dict[str, Any]) -> str:
 def _format_override(event: dict[str, Any]) -> str:
     """Format the automatic verdict that a review overrides: `overrides judge gpt-4o: wrong unit`.
 
-    On a whole item, the verdict is not named, because the effective verdict of an item has several
-    sources. Then the text has only the reason, and is empty without one.
+    For a review of a whole item, the text names no verdict: `overrides: wrong unit`. If there is no
+    reason either, it is empty.
     """
     override = event["overrules"] or {}
     reason = override.get("reason")

@@ -372,10 +372,11 @@ def _build_estimate_json(
 
 
 def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
-    """Build the JSON object of a goal: how many labels an interval of a half-width needs.
+    """Build the JSON object of a planned interval: how many labels are needed for its half-width.
 
-    `with_judges` is this number if the sample is divided by how many automatic sources pass an
-    item. `difference` is only there if the goal is a difference between two runs.
+    `with_judges` is the number of labels if the sample is stratified by how many automatic sources
+    pass an item. `difference` is present only if the interval is that of a difference between two
+    runs.
     """
     fields: dict[str, Any] = {}
     if goal.difference is not None:

@@ -235,10 +235,10 @@ def _make_sibling_reviews(
     review: Annotation,
     review_options: ReviewOptions,
 ) -> list[tuple[int, Annotation]]:
-    """Return (item, golden fix) of each sibling, and name the siblings that cannot be corrected.
+    """Return (item number, review) for each sibling: a similar question whose golden answer gets
+    the same correction. Prints a warning for each sibling that cannot be corrected.
 
-    The siblings get the note of `review`, which the user gave on the first item, but not its
-    verdict, because that is about another answer.
+    The reviews have the note of `review`, but no verdict, because each sibling has another answer.
     """
     fixes = []
     for sibling_fix in sibling_fixes:

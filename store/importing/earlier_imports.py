@@ -44,10 +44,10 @@ class _Files:
 def find_earlier_imports(
     workspace: Workspace, plans: Sequence[RunPlan], stored_runs: Mapping[str, StoredRun]
 ) -> EarlierImports:
-    """Find stored runs that are the same as planned runs under another key, for example because
-    files were moved or added.
+    """Find earlier imports of the planned runs that the store has under another key, for example
+    because files were moved or added.
 
-    Only stored runs that are not planned themselves are compared.
+    Stored runs that are planned themselves are no such earlier imports.
 
     Args:
         workspace: The workspace.

@@ -193,11 +193,11 @@ class ImportPlanner:
         return [run.run_number for run in earlier.contained.get(run_key, [])]
 
     def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
-        """Return the number of the stored run of each run that was imported with another language,
-        by key.
+        """Return the runs that were imported earlier with another language: the key of the planned
+        run -> the number of the stored run.
 
-        The language of a run can change if the user names it, or a dataset that tells it. The run
-        then replaces the earlier one. If the dataset is lost, the run keeps its language.
+        The language changes if the user names one, or if a dataset states one. The planned run then
+        replaces the stored run. A planned run without a language gets that of the stored run.
         """
         earlier_runs = self._find_stored_runs_without_plan(plans)
         numbers = {}

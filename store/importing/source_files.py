@@ -274,11 +274,12 @@ def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path
 def find_folder_of_lost_dataset(
     workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> Path | None:
-    """If dataset files of the last import are missing now, return their folder.
-
-    A file counts as present if another folder now contains a file of the same name. If the user
-    chose the dataset folders (`remembered_folders`), only files in these folders count. Returns
+    """Return the folder of the dataset files of a run's last import that are missing now. Returns
     None if no file is missing.
+
+    A missing file may have been replaced: another folder now contains a file of the same name. If
+    the user chose the dataset folders (`remembered_folders`), only files in these folders are
+    replacements.
     """
     lost = _find_lost_dataset_files(workspace, plan, stored_run, remembered_folders)
     if not lost:
@@ -293,9 +294,10 @@ def find_folder_of_lost_dataset(
 def _find_lost_dataset_files(
     workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> list[Path]:
-    """Return the dataset files of the last import of a run that the run needs and that are gone.
+    """Return the dataset files of a run's last import that no longer exist, although the run needs
+    them.
 
-    A file that is gone but has a new file of the same name elsewhere is replaced, and not lost.
+    If the run now has a new file of the same name in another folder, the missing file is not lost.
 
     Args:
         workspace: The workspace.

@@ -79,9 +79,8 @@ class SharedRowWriter:
         """Write the function docs that no staging file contains yet, and return the hashes of all
         docs as a JSON list.
 
-        Many items share one list of docs, so the hashes of a list are cached by its id. The cache
-        also has a function that returns the list, because another list can get the id of a list
-        that no longer exists.
+        Many items share one list of docs, so the hashes are cached by `id(functions)`. The cache
+        also refers to the list, because Python can give the id of a deleted list to a new one.
         """
         cache = self._cache.hash_lists
         if id(functions) in cache:
@@ -169,8 +168,8 @@ def _serialize_shared_fields(item: Item) -> bytes:
     """Serialise the fields that several runs can share, such as the question and the golden answer,
     as a JSON object without braces.
 
-    A question that is stored once for several items (its golden calls are a `SharedList`) is left
-    out, and only the messages after it are written.
+    If the golden calls are a `SharedList`, the question is stored once for several items. Then the
+    golden calls and the messages of the question are left out.
     """
     is_question_stored_once = type(item.golden) is SharedList
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))

@@ -162,8 +162,7 @@ def read_and_stage_runs(
 ) -> Generator[ReadOutcome, None, None]:
     """Read runs in worker processes, and yield the outcome of each run as soon as it is complete.
 
-    Several processes read the parts of a run that is so large that the other processes would wait
-    for it.
+    A very large run is divided into parts, which several processes read at the same time.
 
     The first `next` starts the worker processes. Call it before this process starts threads, so
     that forking is safe.
@@ -445,10 +444,11 @@ class _SplitRun:
             yield _ReadTask(job, share * self._job.n_result_bytes)
 
     def add_outcome(self, job: ReadJob, outcome: ReadOutcome) -> ReadOutcome | ReadJob | None:
-        """Add the outcome of a job of the run.
+        """Add the outcome of a job of the run. Returns None while other parts of the run are being
+        read.
 
-        Return the outcome of the run if it is read, or the job that it needs next: its end, or the
-        whole run if its parts depend on each other. None while other parts are read.
+        Returns the outcome of the run when the run is read. If another job is needed, returns that
+        job: it reads the end of the run, or the whole run if the parts depend on each other.
         """
         part = job.plan.part
         if part is not None:

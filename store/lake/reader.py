@@ -549,8 +549,9 @@ def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, lis
     """Choose the index from which each run is read. Returns pairs (index, numbers of the runs to
     read from it), without indexes that no run needs.
 
-    An index contains copies of the rows of several runs. A run that was written again since is not
-    read from it. Each other run is read from the first index that has it.
+    An index is a file with copies of the rows of several runs. Each run is read from the first
+    index that has its current rows. A run that was written again after all of its indexes is in no
+    pair.
     """
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()

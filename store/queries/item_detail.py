@@ -557,10 +557,11 @@ SECOND_PRESENTATION = 2
 def adapt_row_to_duplicate(
     row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool
 ) -> QueueRow:
-    """Return the row of an item as it must look for a hidden duplicate. Other rows are unchanged.
+    """Return the row to show for a hidden duplicate: an item that a queue shows a second time, to
+    measure how consistent an annotator is.
 
-    A hidden duplicate is an item that a queue shows a second time, to measure how consistent an
-    annotator is. Its row has the annotator's second review, and must not reveal the first one.
+    The row has the annotator's second review, and must not reveal the first one. If `item_number`
+    is not that of a hidden duplicate, the row is returned unchanged.
     """
     if not is_hidden_duplicate(item_number):
         return row

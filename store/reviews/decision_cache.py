@@ -169,10 +169,10 @@ def load_cached_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> CachedJournals | None:
     """Fill the empty table `human_labels` from the attached cache, and return the journals from
-    which its rows were computed. Without a usable cache, leave the table empty and return None.
+    which the rows were computed. Without a usable cache, leave the table empty and return None.
 
-    The cache is usable if it was computed from the same inputs, and the journals still begin with
-    the same bytes.
+    The cache is usable if its decisions were computed from the same `inputs`, and if each journal
+    still begins with the bytes that it had then.
     """
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
@@ -215,16 +215,17 @@ def write_decision_cache(
     inputs: Mapping[str, Any],
     journals: CachedJournals,
 ) -> None:
-    """Write the decisions, which follow from all reviews, to a cache file, so that the next session
-    need not compute them. Without a key or write access, do nothing.
+    """Write the decisions, computed from all reviews, to a cache file for the next session.
 
-    An authentication code is stored beside the file, so that nobody else can slip in decisions.
+    A decision is the verdict of the annotators on a target and criterion. An authentication code is
+    stored beside the file, so that nobody else can change it unnoticed. Without a key for the code
+    or without write access, nothing is written.
 
     Args:
         connection: The connection with the decisions, the rows of `human_labels`.
         workspace: The workspace.
-        inputs: What the decisions depend on, besides the journals.
-        journals: The journals from which they were computed.
+        inputs: The other values, apart from the journals, that the decisions depend on.
+        journals: The journals from which the decisions were computed.
     """
     key = load_authentication_key(create=True)
     if key is None:

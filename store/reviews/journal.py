@@ -329,12 +329,11 @@ class _PlaceScanner:
         self._offset = 0
 
     def find_latest_place(self, descriptor: int) -> Place:
-        """Return the place of the annotator's last line in the journal: where it stands among the
-        lines of all computers of the annotator.
+        """Return the place of the annotator's last line in the order of all lines that the
+        annotator wrote on any computer.
 
-        Only what was appended since the last call is read, unless the file was replaced.
-
-        `descriptor`: The open journal.
+        `descriptor` is the open journal. Only lines that were appended since the last call are
+        read, unless the file was replaced.
         """
         state = os.fstat(descriptor)
         if state.st_ino != self._inode or state.st_size < self._offset:

@@ -245,10 +245,11 @@ class _PlaceFinder:
                 hashes.add(predecessor)
 
     def _find_predecessor(self, line: FileLine) -> str:
-        """Return the hash of the line that this line follows in the order: the line to which it is
-        chained by its hash. If that line is missing, it is the line before it in the file.
+        """Return the hash of the line after which a line is ordered. Empty if the place of the line
+        is already known, or if it is the first line.
 
-        Empty if the place of the line is already known, or if it follows no line.
+        Each line names the hash of the line before it. If that line is missing, the line before it
+        in the file is returned instead.
         """
         event = line.event
         has_place = event.hash in self._places or self._find_known_place(event) is not None

@@ -328,11 +328,11 @@ class EventIndex:
         return [question for question in questions if question in self._golden_reviews]
 
     def decide_golden_fix(self, key: ItemKey, golden_hash: str) -> GoldenFixDecision | None:
-        """Return what annotators decided about the golden answer of an item, from their reviews of
-        the question in all runs. None without a golden fix.
+        """Return what annotators decided about the golden answer of an item. None if nobody
+        corrected it.
 
-        `golden_hash`: hash of the item's golden answer in the dataset. Fixes of other golden
-        answers do not count.
+        The reviews of the question in all runs count. `golden_hash` is the hash of the golden
+        answer in the dataset: corrections of another golden answer do not count.
         """
         return decide_golden_fix(self._list_current_fixes(key, golden_hash))
 
@@ -345,11 +345,11 @@ class EventIndex:
         return status
 
     def find_open_fixes(self, key: ItemKey, golden_hash: str) -> OpenGoldenFixes | None:
-        """Return the golden fixes of a question, corrected golden answers, that an adjudicator must
-        decide. None if there are none, or if nobody recorded one of them on this item.
+        """Return the corrected golden answers (golden fixes) of a question that an adjudicator must
+        decide. None if there are none, or if none of them was recorded on the item with this key.
 
-        Annotators record a fix on the item of one run, but it concerns the items of all runs with
-        the question.
+        Annotators record a golden fix on the item of one run, but it concerns the question in all
+        runs.
         """
         decision = self.decide_golden_fix(key, golden_hash)
         if decision is None or decision.status not in (PROPOSED, DISPUTED_FIX):

@@ -345,11 +345,12 @@ class ReviewTables:
         )
 
     def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
-        """Yield a row for each item to which an event belongs.
+        """Yield rows (item number or None, whether the event is stale, JSON of the event): one for
+        each item that the event is about.
 
-        An event belongs to the items with the answers that were reviewed or, if all answers have
-        changed since, to all items with its key, on which it is stale. If no item with its key is
-        imported, it has one row without an item.
+        These are the items with the reviewed answer. If all answers have changed since, these are
+        all items with the event's key, and the event is stale. If no item with the key is imported,
+        there is one row without an item.
         """
         line = orjson.dumps(event, default=tuple).decode()
         references = self.items.find_loaded_items(event.key)

@@ -217,8 +217,8 @@ def show_app(
 
 
 def _allow_to_end_blind_review(app: FcreviewApp, *, is_blind_by_queue: bool) -> None:
-    """Let the user end a blind review that a queue started. One that the user asked for with
-    `--blind`, or that a server demands, stays blind.
+    """Let the user end a blind review that a queue started. A blind review that the user started
+    with `--blind`, or that a server demands, cannot be ended.
     """
     app.session.can_end_blind_review = is_blind_by_queue and not app.session.in_browser
 

@@ -217,7 +217,7 @@ def _check_review(value: Any) -> ReviewSettings:
 
 
 def _setting(check: Callable[[Any], T], default: D) -> T | D:
-    """Declare a setting of the configuration file.
+    """Declare a setting of the configuration file, as a dataclass field with a default.
 
     `check` checks and normalizes a value of the file, or raises ValueError. pydantic is not used
     here, because its import would take a sixth of the time until the app shows the first rows.

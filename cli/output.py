@@ -420,8 +420,10 @@ def _format_wrapped_table(
 
 
 def _shift_remaining_columns(columns: Iterable[int], n_columns: int) -> list[int]:
-    """Return the indexes of columns in the table without the columns from the second one to number
-    `n_columns`, as far as it has them.
+    """Convert indexes of columns for a table without columns 1 to `n_columns - 1`. The first column
+    is 0.
+
+    The indexes of removed columns are left out.
     """
     shifted = []
     for column in columns:

@@ -143,9 +143,10 @@ def _fetch_outcomes(analysis: UnblindedAnalysis, source: RankedSource) -> list[I
 def _undo_errata(
     outcomes: Sequence[ItemOutcome], source: RankedSource, marks: Mapping[int, RankingMarks]
 ) -> list[ItemOutcome]:
-    """Return outcomes by the golden answers of the dataset.
+    """Return outcomes as they are with the golden answers of the dataset.
 
-    The recomputed verdicts of a run that was imported with an errata file are by its answers.
+    If the run was imported with an errata file, its recomputed verdicts use the corrected golden
+    answers. They are replaced by the verdicts before the correction.
     """
     if source.source == "official":
         return list(outcomes)

@@ -87,10 +87,11 @@ def clamp_terminal_dimension(sent: object, default: int) -> int:
 
 
 class ChunkReceiver(DownloadManager):
-    """Takes the chunks of exports that the app sends, in place of textual-serve's manager.
+    """Receives the files that the app exports, in chunks. It replaces the download manager of
+    textual-serve.
 
-    That manager sends a file to the browser while the app still reads it, so that a file that is
-    cut off looks complete.
+    The manager of textual-serve sends a file to the browser while the app still reads it, so an
+    incomplete file would look complete.
     """
 
     def __init__(self) -> None:

@@ -112,10 +112,10 @@ name exists.
 
 @dataclass(slots=True)
 class UsersFile:
-    """The users file. It is read again when it has changed.
+    """The file with the password hashes of the annotators. It is read again after each change.
 
-    While the server runs, a change that makes the file invalid does not apply: the last valid
-    version stays in force, so that a typing error logs nobody out.
+    If a change makes the file invalid, the last valid version stays in force until the server ends,
+    so that a typing error logs nobody out.
     """
 
     path: Path

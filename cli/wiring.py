@@ -342,8 +342,8 @@ def build_form_fields(command: str) -> list[FormField]:
 
 
 def _needs_several_values(parameter: Any) -> bool:
-    """Whether a field of a form, which has one value, cannot stand for an option: one that takes
-    two values, or any number of files.
+    """Whether an option takes two values or any number of files, so that a form field with one
+    value cannot represent it.
     """
     if parameter.param_type_name != "option":
         return False

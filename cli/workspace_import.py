@@ -247,11 +247,12 @@ def _is_list_of(element_type: type, value: Any) -> bool:
 
 
 class ImportCache:
-    """Cache of the run numbers at the paths, valid until a file changes. Create the cache before
-    the search for runs, so that the next command notices files that change during the import.
+    """Remembers which runs a search found at some paths, so that the next command need not search
+    again if no file has changed.
 
-    A file is changed if its size, times or inode differ. The compared files are all files at the
-    paths, the code of fcreview, the dataset files elsewhere, the store and the errata.
+    Files are compared by size, times and inode: all files at the paths, the code of fcreview, the
+    dataset files elsewhere, the store and the errata. Create the cache before the search for runs,
+    so that the next command notices files that change during the import.
     """
 
     def __init__(

@@ -157,8 +157,8 @@ class UnblindedAnalysis:
         )
 
     def build_cell_filter(self, base_filter: str, cell: CalibrationCell) -> str | None:
-        """Return `base_filter`, the filter of the calibration, with terms that select the items of
-        a calibration cell; None if the terms would list too many ids.
+        """Return a filter that selects the items of a calibration cell: `base_filter`, the filter
+        of the calibration, with further terms. None if the terms would list too many ids.
         """
         from fcreview.store.estimation import build_cell_filter
 

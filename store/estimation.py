@@ -1058,9 +1058,10 @@ def _build_criterion_answers(
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
-    """Return the group (task or conversation) with which all of the samples draw the item.
+    """Return the group of items, such as a conversation, with which all of the samples draw an item
+    as a whole.
 
-    Return None if one of them draws single items or another group.
+    None if a sample draws the item alone, or if the samples draw it with different groups.
     """
     clusters = {sample.frame.clusters.get(content_key) for sample in samples}
     if len(clusters) != 1:
@@ -1149,8 +1150,10 @@ def _find_reached_positions(
 def _is_review_in_share(
     event: Event, queue: QueueFile, owner: str, owners: Collection[str]
 ) -> bool:
-    """Whether a review belongs to a share: if its owner, or a person without a share, wrote it in
-    the queue or after the queue was created.
+    """Whether a review counts for the share of the annotator `owner` in a queue.
+
+    The review must be by `owner` or by a person without a share, and written in the queue or after
+    the queue was created.
     """
     is_recent = _cut_to_seconds(event.time) >= _cut_to_seconds(queue.created)
     is_by_owner = event.annotator == owner or event.annotator not in owners

@@ -195,10 +195,10 @@ def _read_record(store: Store, item_number: int) -> Any:
 
 
 def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str, bool | None]]:
-    """Return the changed verdicts in the form of `Annotation.golden_verdicts`: model -> hash of the
-    answer -> verdict.
+    """Return the verdicts that a golden fix changes: model -> hash of the answer -> new verdict.
 
-    None for an answer whose verdict stays. Answers without a hash cannot be found again.
+    The verdict is None for an answer whose verdict stays the same. Answers without a hash are left
+    out. The form is that of `Annotation.golden_verdicts`.
     """
     verdicts: dict[str, dict[str, bool | None]] = {}
     for effect in effects:
@@ -212,8 +212,11 @@ def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str
 def collect_verdicts_to_record(
     effects: Iterable[RunEffect], known: RecomputedVerdicts
 ) -> dict[str, dict[str, bool | None]]:
-    """Return the changed verdicts of `collect_changed_verdicts`, and the known verdicts on answers
-    whose verdict cannot be recomputed now, such as one that needs the execution of calls.
+    """Return the verdicts of `collect_changed_verdicts`, with earlier verdicts where none can be
+    computed.
+
+    A verdict cannot be computed now if it needs, for example, the execution of calls. `known` has
+    the verdicts that were recorded earlier.
     """
     effects = list(effects)
     verdicts = collect_changed_verdicts(effects)
@@ -256,9 +259,10 @@ _HAS_ACCEPTED_FIX = f"SELECT 1 FROM human_labels WHERE golden_status = '{ACCEPTE
 def find_unrescored_fixes(
     store: Store, includes: Callable[[ItemKey], bool] = lambda _: False
 ) -> list[UnrescoredFix]:
-    """Return the accepted golden fixes that do not count for all items of their questions.
+    """Return the accepted golden fixes, corrected golden answers, with which some items of the
+    question were not scored again.
 
-    `includes` says on which items to return them in any case.
+    `includes` returns True for the key of an item whose fix is returned in any case.
     """
     with store.lock:
         # The events of large journals are read only if this finds an accepted fix.

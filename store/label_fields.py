@@ -488,10 +488,11 @@ class _ChunkReader:
         return self.judgements.get(item, [])
 
     def get_opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the opinions on the label's target and criterion, with the keys `OPINION_FIELDS`.
+        """Return the annotators' opinions on the target and criterion of a label, with the keys
+        `OPINION_FIELDS`.
 
-        `label` has the fields of one label of the item. Labels of an item follow each other, so the
-        opinions of the last item are kept.
+        Ask for all labels of an item before those of the next one, because only the opinions of the
+        last item are cached.
         """
         if item not in self.reviewed_items:
             return []

@@ -584,8 +584,10 @@ def _add_overridden_verdicts(
 
 
 def _can_determine_override(review: ImportedReview, item: _StoredItem) -> bool:
-    """Whether a review was just given by a person who saw the verdicts that the item has now, and
-    does not say itself what it overrides.
+    """Whether fcreview can find out which automatic verdict an imported review overrides.
+
+    The review must be new (without a time), not blind, and about the present answer. It must not
+    state an overridden verdict itself.
     """
     is_new_and_not_blind = review.blind is False and review.time is None
     is_on_present_answer = item.has_hashes_of(review)

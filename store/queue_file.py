@@ -449,8 +449,9 @@ def _iter_places(queue: QueueFile, items: Sequence[int | None]) -> Iterator[_Pla
 
 
 def _choose_item_number(sampled: QueueItem, index: ItemIndex) -> int | None:
-    """Return the item of the workspace that was sampled: one with equal answers, if there is any,
-    because several runs can have the same key.
+    """Return the number of the item in the store that is a sampled item. None if there is none.
+
+    Several runs can have items with the same key. The one with the sampled answer is preferred.
     """
     candidates = index.find_loaded_items(sampled.key)
     for candidate in candidates:

@@ -240,8 +240,10 @@ def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
 
 
 def _predict_deviations(request: QueueRequest) -> dict[str, float] | None:
-    """Predict, before the first label, how much the verdicts of people differ in each stratum: the
-    standard deviation for Neyman allocation. None for strata in proportion to their sizes.
+    """Return the expected standard deviation of human verdicts in each stratum, for Neyman
+    allocation. It is predicted from how many automatic sources pass the items.
+
+    None for another allocation, in which each stratum gets a part in proportion to its size.
     """
     from fcreview.stats.source_strata import predict_pass_rate
 
@@ -326,9 +328,9 @@ def _check_remaining_items(
 
     Args:
         frame: All items that the request selects.
-        remaining: Those that are in no earlier queue.
+        remaining: The items of `frame` that are in no earlier queue.
         earlier: The earlier queues.
-        size: Number of wanted units; None for all.
+        size: Number of units to draw; None for all.
     """
     excludes = frame.list_overlapping_queues(earlier)
     n_remaining = len(remaining.get_unit_strata())
@@ -619,9 +621,9 @@ def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_Fr
 def _select_joint_questions(
     frame: SamplingFrame, rows: Sequence[_FrameRow], *, only_deciding: bool
 ) -> SamplingFrame:
-    """Return the frame with only the questions that all runs have.
+    """Return the sampling frame with only the questions that all runs have.
 
-    With `only_deciding`, only those of these questions are left that the runs do not pass equally.
+    With `only_deciding`, questions are left out if all runs pass the same number of their items.
     """
     runs_by_question: dict[str, set[int]] = {}
     for row in rows:
@@ -635,9 +637,9 @@ def _select_joint_questions(
 
 
 def _find_deciding_questions(rows: Sequence[_FrameRow]) -> set[str]:
-    """Return the questions of which the runs pass different numbers of items.
+    """Return the questions with different numbers of passing items in the runs.
 
-    The official verdicts of a run count, or the recomputed ones if it has no official verdict.
+    Official verdicts count, or the recomputed verdicts of a run without official ones.
     """
     runs = sorted({row.run for row in rows})
     runs_with_official = {row.run for row in rows if row.official is not None}

@@ -49,8 +49,11 @@ class SiblingFix:
 def plan_sibling_fixes(
     store: Store, item_number: int, golden_fix: dict[str, Any], formats: GoldenFormats
 ) -> list[SiblingFix]:
-    """Return the fix of each sibling of an item's question for which a valid golden fix of the item
-    is not yet the answer. Siblings in all runs of the store count.
+    """Return the correction of each sibling of an item's question: a nearly equal question in the
+    dataset. The siblings in all runs of the store count.
+
+    `golden_fix` is the corrected golden answer of the item. A sibling that already has this answer
+    is left out.
     """
     questions = fetch_sibling_questions(store, View(), formats.parse)
     siblings = select_siblings(questions, find_question(store, item_number))

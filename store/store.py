@@ -186,8 +186,10 @@ class Store:
         )
 
     def hide_models(self) -> set[str]:
-        """Give rows of runs and items the names `run 1`, `run 2` ... instead of those with the
-        model. Exported labels keep the names. Return the texts that say of which model a run is.
+        """Rename all runs to `run 1`, `run 2` and so on, because their names tell the model.
+        Exported labels keep the names.
+
+        Returns the texts that would tell the model of a run.
         """
         self._hides_models = True
         self.run_names = {number: f"run {number}" for number in self.runs}

@@ -88,11 +88,11 @@ class Exchange:
         self._cursor = state.cursor
 
     def _read_state(self) -> _ExchangeState:
-        """Read the saved state of the exchange with the team's server: how far lines were received
-        and sent.
+        """Read the saved state of the exchange with the team's server: up to where lines were
+        received (the cursor) and how many bytes were sent.
 
-        A state of another server or project does not count. The cursor, up to which lines were
-        received, becomes empty if all lines must be fetched again.
+        The state of another server or project is ignored. The cursor is empty if all lines must be
+        fetched again.
         """
         saved = self._state_file.read(STATE)
         if saved.get("server") != str(self.link.address):

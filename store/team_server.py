@@ -406,10 +406,11 @@ class TeamServer:
         return next_cursor, lines
 
     def _settle(self) -> None:
-        """Let the server reveal the items of recent lines.
+        """Let the server decide, from recent lines, on which items members may see the reviews of
+        others.
 
-        Each call handles some lines, and says whether lines are left. If there are very many, the
-        next `pull_lines` continues.
+        Each request handles some lines. After `MAX_SETTLE_CALLS` requests, the next `pull_lines`
+        continues.
         """
         for _ in range(MAX_SETTLE_CALLS):
             has_more = self._fetch_row("SELECT fcreview.settle()").get_flag(0)

@@ -169,11 +169,11 @@ def upgrade_schema(connection: Connection[Any]) -> None:
 
 
 def _create_and_claim_schema(connection: Connection[Any]) -> None:
-    """Create the schema if there is none, and make other administrators wait until the end of the
-    transaction.
+    """Create the schema if it does not exist, and lock out other administrators until the
+    transaction ends.
 
-    The lock is on a table that members cannot lock. An advisory lock could be held by any member.
-    It does not disturb members, who only read this table.
+    The lock is on a table that members only read, so members can go on. It is no advisory lock,
+    because any member could hold that.
     """
     import psycopg
 

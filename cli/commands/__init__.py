@@ -126,10 +126,9 @@ def _global_options(
 
 
 def add_default_command(arguments: list[str]) -> list[str]:
-    """Insert the command `open` if the command line names no command.
+    """Insert the command `open` if the command line names no command but a path.
 
-    That is so if the first argument is a path, or if there are no arguments and the current folder
-    belongs to a workspace. Otherwise, no arguments are replaced by `--help`.
+    Without arguments, insert `open` if the current folder belongs to a workspace, else `--help`.
     """
     if not arguments:
         folder = _find_folder_to_open()

@@ -380,7 +380,8 @@ def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
 
 
 def _print_choices(rows: list[dict[str, Any]]) -> None:
-    """Print how importers read a run if that is not the ordinary way, and why.
+    """Print the decisions that importers made in reading the runs, such as the decoder, with a
+    reason.
 
     Example: `decoder FC: agrees with 40 of 40 official verdicts`.
     """
@@ -574,9 +575,10 @@ def _import_part(
 
 
 def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
-    """Replace the names of the runs in a summary by the names that they have in the complete lake.
+    """Replace the run names in the summary of an import by the names in the complete lake.
 
-    A part of an import knows only its own runs, and similar runs of other parts can change a name.
+    An import of a part of the lake knows only the runs of the part. Similar runs in other parts can
+    change the name of a run.
     """
     from fcreview.store.store import Store, StoreError
 

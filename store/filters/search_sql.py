@@ -110,11 +110,11 @@ official verdict or, if there is none, with the recomputed verdict.
 
 
 def build_incident_conditions(is_incident: str, kind: str, certainty: str) -> dict[str, str]:
-    """Return the SQL condition for each value of the key `incident`. The arguments are SQL
-    expressions.
+    """Return the SQL condition for each value of the filter key `incident`.
 
-    `any` are the incidents that figures without incidents leave out, and `none` all other items,
-    also those with a used-up limit or a weak mark. A kind finds both.
+    `any` selects the incidents that figures without incidents leave out, and `none` all other
+    items. A kind of incident also selects items that figures keep: those with a used-up limit or a
+    weak mark. The arguments are SQL expressions.
     """
     by_kind = {name: f"({kind}) = '{name}'" for name in INCIDENT_KINDS}
     return by_kind | {
@@ -318,11 +318,11 @@ def match_number(column: str) -> ConditionBuilder:
 
 
 def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
-    """Return a function that builds the SQL condition of a term which searches columns for a text,
-    ignoring case.
+    """Return a function that builds the SQL condition of a filter term that searches columns for a
+    text, ignoring case.
 
-    With `list_column`, the columns are fields of the structs in this list column. That takes a
-    third less time than a join with `unnest`.
+    With `list_column`, the names in `columns` are fields of the structs in this list column. This
+    takes a third less time than a join with `unnest`.
     """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:

@@ -240,11 +240,11 @@ class StoreBuilder:
     def load_runs(
         self, staged_runs: Sequence[StagedRun], *, omit_invalid_values: bool = False
     ) -> None:
-        """Replace the items of some runs in one transaction. Raises LoadError if a value cannot be
-        stored.
+        """Replace the items of some runs in one transaction.
 
-        If there is only one run, the load is retried with more memory: several runs can be loaded
-        one by one instead. With `omit_invalid_values`, invalid values become null.
+        Raises LoadError if a value cannot be stored. With `omit_invalid_values`, such a value
+        becomes null instead. If memory is too small, a single run is loaded again with more memory.
+        For several runs, LoadError is raised, and the caller can load them one by one.
         """
         if not staged_runs:
             return

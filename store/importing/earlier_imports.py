@@ -74,11 +74,11 @@ def _make_model_key(run: Run) -> _ModelKey:
 def _compare_files(
     workspace: Workspace, plan: RunPlan, stored: StoredRun, earlier: EarlierImports
 ) -> None:
-    """Add the stored run to `earlier` if its files show that it is an earlier import of the planned
+    """Add a stored run to `earlier` if its files show that it is an earlier import of the planned
     run.
 
-    It is `contained` if the plan has all its files, and `lost` if its other results no longer
-    exist.
+    The run is added to `earlier.contained` if the plan has all its files, and to `earlier.lost` if
+    its other result files no longer exist.
     """
     planned_files = _list_planned_files(workspace, plan)
     stored_files = _list_stored_files(stored)

@@ -130,8 +130,10 @@ class _RunNumbers:
         self._new_numbers = itertools.count(last + 1)
 
     def choose_number(self, run_key: str) -> int:
-        """Return the number of a run: that of the stored run with the same key, of an earlier
-        import of the same files, or of the run in another language; else a new one.
+        """Return the number of a run.
+
+        This is the number of the stored run with the same key, of an earlier import of the same
+        files, or of the same run with another language. Any other run gets a new number.
         """
         stored = self._index.runs.get(run_key)
         if stored is not None:
@@ -297,9 +299,9 @@ class ImportPlanner:
     def _note_missing_folders(
         self, row: dict[str, Any], plan: RunPlan, stored_run: StoredRun | None
     ) -> Path | None:
-        """Name in a summary row which folders of datasets and scores are missing.
+        """Write into the summary of a run which folders of datasets and scores are missing.
 
-        Return the folder of the dataset with which the run was imported, if that dataset is lost.
+        Returns the folder of the dataset of the last import, if that dataset is lost.
 
         Args:
             row: The summary of the run's import. It is changed.
@@ -719,9 +721,10 @@ class _Import:
     def _load_without_invalid_values(
         self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError
     ) -> None:
-        """Load a run again, without the values that made its load fail.
+        """Load a run again, without the values that the database could not store.
 
-        The item with the first such value gets an issue. If it is unknown, the run fails.
+        The item with the first of these values gets an import issue. If this item cannot be found,
+        the run fails.
         """
         staged = outcome.staged
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed

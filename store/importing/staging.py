@@ -262,8 +262,8 @@ class StagedFile:
 
 @dataclass(slots=True)
 class StagedRun:
-    """The staging files of a run, and what else an importer yielded. A run that was read in parts
-    has a file with items for each part.
+    """The staging files of a run with its items, and the issues, facts and other data that the
+    importer yielded. A run that was read in parts has a file with items for each part.
     """
 
     run_number: int
@@ -366,10 +366,10 @@ class _StoredPaths:
 
 
 def list_item_flags(item: Item) -> list[ItemFlag]:
-    """Return the flags of an item, with those that follow from its calls and verdicts in every
-    format.
+    """Return the flags of an item, including those that follow from its calls and verdicts.
 
-    An incident is no reply that the decoder could not read.
+    `undecoded` marks a reply that the decoder could not read. It is not added to an incident, such
+    as a failed request.
     """
     flags: list[ItemFlag] = list(item.flags)
     is_incident = is_counted_incident(item.incident, item.incident_certainty)

@@ -422,10 +422,10 @@ class _ReadTask:
 
 
 class _SplitRun:
-    """A run that is read in parts. Collects their outcomes until the run is read.
+    """A run that is read in parts by several jobs, with the outcomes of the finished parts.
 
-    After all parts, a last job reads the end of the run: what the importer can only tell from the
-    summaries of all parts.
+    After all parts, a last job reads the end of the run: facts that the importer can only derive
+    from the summaries of all parts.
     """
 
     def __init__(self, job: ReadJob, parts: Sequence[RunPart]) -> None:

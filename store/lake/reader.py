@@ -402,9 +402,10 @@ class LakeConnection:
         self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
 
     def _create_item_list(self) -> None:
-        """Create the view `item_list`: the view `items` of `schema.sql` without large columns.
+        """Create the view `item_list`: the items of the lake without large columns.
 
-        Its SQL is that of `items`, with the table `item_index` instead of `item_rows`.
+        Its SQL is that of the view `items` in `schema.sql`, with the table `item_index` instead of
+        `item_rows`.
         """
         schema = read_schema_sql()
         create_items = "CREATE VIEW items AS"

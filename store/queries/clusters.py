@@ -287,10 +287,10 @@ def _fetch_cluster_rows(
 
 
 def _merge_columns(columns_by_grouping: Sequence[dict[str, str]]) -> dict[str, str]:
-    """Return the columns of all groupings, each once.
+    """Return the columns of all groupings, each once. Those of the last grouping come first.
 
-    Clusters of the same size are sorted by these columns. With the last grouping first, those of a
-    second grouping are sorted by its own first column.
+    Clusters of the same size are sorted by these columns. With this order, the clusters of a second
+    grouping are sorted by the first column of that grouping.
     """
     merged: dict[str, str] = {}
     for columns in reversed(columns_by_grouping):
@@ -316,12 +316,12 @@ def _build_cluster_query(
 ) -> str:
     """Build a query with a row for each cluster of failing items, for several groupings at once.
 
-    A row has the values of the columns, the id of the grouping, and the fields of `_ClusterRow`
-    after `names`.
+    A row has the values of `columns`, a number that identifies the grouping, and then the fields of
+    `_ClusterRow` that follow `names`.
 
     Args:
         failing: The FROM and WHERE clauses that select the failing items.
-        columns: Column -> its SQL, for all groupings.
+        columns: SQL of each column by name, for all groupings.
         columns_by_grouping: The columns of each grouping.
     """
     # Columns are named by position, because an alias can also be a column of the table.

@@ -139,13 +139,13 @@ _NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
-    """Return the questions of some runs, with the answers of the models, for the search for wrong
-    golden answers.
+    """Return the questions of some runs and the answers of the models, to search for wrong golden
+    answers.
 
-    The view chooses the runs. Its filter affects only `selected_keys`, the questions to show. If
+    `view` selects the runs. Its filter affects only `selected_keys`, the questions to show. If the
     runs have different golden answers to a question, only the runs with the most frequent one are
-    included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
-    invalid items.
+    included. Raises FilterError for an invalid filter, and EmptyValueError for a run with invalid
+    items.
     """
     selected_keys = None
     if view.where.strip() or view.items:

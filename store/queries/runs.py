@@ -299,8 +299,10 @@ def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
 def _replace_counts_by_header_accuracies(
     categories: list[dict[str, Any]], headers: dict[str, Any]
 ) -> list[HeaderAccuracy]:
-    """Return the accuracies from the headers of score files, for categories without result files.
-    Sets the verdict counts of these categories to 0, because such score files list only the failing
+    """Return the accuracies that the headers of score files state, for categories without result
+    files.
+
+    The verdict counts of these categories become 0, because their score files list only failing
     items.
     """
     found = []

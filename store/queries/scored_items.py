@@ -621,10 +621,11 @@ def _to_scored_item(
 def _select_verdicts(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> _CountedVerdicts:
-    """Return the verdicts that count for a source.
+    """Return the verdicts on an item that count for a metric source.
 
-    Human verdicts count only for `corrected`. A verdict by a golden answer that annotators accepted
-    also counts for `errata`.
+    The source `corrected` uses human verdicts where there are some. The source `errata` uses the
+    verdict that was recomputed with an accepted golden answer, if there is one. All other sources
+    use only automatic verdicts.
     """
     if source == "corrected":
         return _correct_verdicts(row, human_verdicts)
@@ -674,8 +675,8 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
 
 
 def _find_golden_verdict(human_verdicts: Iterable[_HumanVerdict]) -> bool | None:
-    """Return the recomputed verdict on the whole item with the golden answer that annotators
-    accepted. None if there is none, or if it does not differ.
+    """Return the verdict on the whole item that was recomputed with an accepted golden answer. None
+    if no accepted golden answer changes the verdict.
     """
     for verdict in human_verdicts:
         if verdict.target_criterion == ITEM_CORRECT and verdict.golden_verdict is not None:

@@ -175,9 +175,9 @@ class ViewOrders:
         return None if row is None else int(row[0])
 
     def count_reviewed_items(self, view: View) -> int:
-        """Count the items of the order that have a verdict by the annotator now.
+        """Count the items of a view on which the annotator has a verdict now.
 
-        The order can be older than the latest reviews, as on a screen whose rows stay in place.
+        The items are those of the stored order, which can be older than the latest reviews.
         """
         order = self.get_order(view, min_rows=0)
         if order.has_rows(None):
@@ -534,9 +534,10 @@ def _count_facet_values(
 
 
 def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
-    """Return the query that counts the items for each value of each facet (such as the category) in
-    one go. Each of its rows has a value of one facet, `grouping_id`, which tells the facet, and the
-    number of items.
+    """Return the query that counts the items for each value of each facet, such as the category.
+
+    Each row has a value of one facet, `grouping_id` (a number that identifies the facet), and the
+    number of items with the value.
     """
     columns = []
     aliases = []
@@ -559,9 +560,11 @@ def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
 
 
 def _find_grouped_column(grouping_bits: int, n_columns: int) -> int:
-    """Return the index of the only column by which a row is grouped.
+    """Return the index, from 0, of the column by which a row of a query with grouping sets is
+    grouped.
 
-    In `grouping_id`, the bit of the grouped column is 0. The first column has the highest bit.
+    `grouping_bits` is the `grouping_id` of the row. Its highest bit is the first column, and the
+    bit of the grouped column is 0.
     """
     all_bits = (1 << n_columns) - 1
     grouped_bit = all_bits & ~grouping_bits

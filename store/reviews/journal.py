@@ -127,10 +127,11 @@ class Journal:
     def __init__(
         self, workspace: Workspace, annotator: str, names: JournalNames | None = None
     ) -> None:
-        """Raises AnnotatorError for an invalid name, JournalError if another annotator's name
-        differs only in case, because some file systems would mix up their files.
+        """Prepare the journal of an annotator. `names` are the journals of the workspace, if the
+        caller has listed them.
 
-        `names`: the journals of the workspace, if the caller has listed them.
+        Raises AnnotatorError for an invalid name. Raises JournalError if another annotator's name
+        differs only in case, because some file systems would use one file for both.
         """
         self.workspace = workspace
         self._files = workspace.files
@@ -430,10 +431,10 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
 
 
 def _remove_failed_write(descriptor: int, start: int, n_written: int) -> None:
-    """Cut the file back to the size `start` that it had before an incomplete write.
+    """Cut a file back to `start`, the size in bytes that it had before an incomplete write.
 
-    Nobody has reported these lines as saved. Do nothing if the file has other bytes after them,
-    which a process without the lock has appended.
+    Does nothing if other bytes follow the written ones, because another process has appended them
+    without the lock.
     """
     if os.fstat(descriptor).st_size != start + n_written:
         return

@@ -150,10 +150,10 @@ def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
-    """Find received events of the team that the journals of this workspace lack (see
+    """Find the events, received from the team, that the journals of this workspace lack (see
     `plan_journal_merge`).
 
-    The journal of the user themselves is withheld: it is not merged automatically.
+    The journal of `user`, who merges, is not changed.
     """
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
@@ -179,8 +179,10 @@ def _plan_journal_copy(
     paths: Sequence[Path],
     server_places: Mapping[str, Place] | None = None,
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator to the target. With `server_places`, the paths
-    contain parts of the same journal, which the team's server sent.
+    """Plan to copy the lines of one annotator from several files to the journal `target`.
+
+    Pass `server_places` for files that the team's server sent. They have parts of the same journal,
+    and their lines are sorted by these places.
     """
     copy = _JournalCopy(MergedJournal(target.annotator), target)
     own_lines: list[JournalLine] = []
@@ -234,10 +236,10 @@ def _add_lines_to_copy(
     *,
     path: Path,
 ) -> None:
-    """Select the lines of another copy of a journal that this copy lacks, and add them to `copy`.
+    """Add to `copy` the lines of new events, which only the other copy of a journal has.
 
-    These are the lines of new events. Each line is chained to the one before it, so a line of a
-    known event is needed too if it precedes a new one and is missing here.
+    Each line contains the hash of the line before it. So all missing lines before a new line are
+    added too, even if their events are known here.
 
     Args:
         copy: The planned copy, which gets the lines, counts and warnings.

@@ -163,8 +163,8 @@ class JournalReader:
     def _describe_misnamed_journal(
         self, path: Path, annotator: str, events: Sequence[_ForeignEvent]
     ) -> str:
-        """Return the warning about a file with reviews of `annotator` that has another name than
-        their journal: how to merge it, or that it can be deleted.
+        """Return the warning about a file that has reviews of `annotator`, but not the name of the
+        annotator's journal. It tells how to merge the file, or that the file can be deleted.
         """
         known_events = self._find_known_events()
         missing = [event for event in events if (annotator, event.event) not in known_events]

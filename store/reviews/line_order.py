@@ -224,8 +224,8 @@ class _PlaceFinder:
             self._set_place(earlier.event, self._find_predecessor(earlier))
 
     def _list_lines_without_place(self, line: FileLine) -> list[FileLine]:
-        """Return a line, its predecessor, the predecessor of that one and so on, up to the first
-        line whose own predecessor has a place or is not needed.
+        """Return a line and the lines before it in the order, last to first, that have no place
+        yet. The list ends at a line whose predecessor has a place or is not needed.
         """
         chain = [line]
         hashes = {line.event.hash}

@@ -201,8 +201,8 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        """Load what is needed to derive the verdict on an item from verdicts on its parts, for all
-        items with these keys. Items that are already loaded are skipped.
+        """Load the data from which the verdict on an item follows from verdicts on its parts, for
+        all items with these keys. Items that are already loaded are skipped.
         """
         new_items = []
         for key in keys:

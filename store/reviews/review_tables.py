@@ -202,11 +202,11 @@ class ReviewTables:
         return len(new)
 
     def add_new_journal_events(self) -> int:
-        """Add the events that this and other processes have appended since the last call, and
-        return their number.
+        """Add the events that were appended to the journals since the last call, by this or another
+        process. Returns the number of new events.
 
-        This is the only way to new events, so that they have the same order as in a reader that
-        starts later.
+        All new events are added here, so that their order is the one in which a later reader finds
+        them.
         """
         if self._unread and not self._reader.has_size_changed_since(self._unread):
             return 0
@@ -334,8 +334,8 @@ class ReviewTables:
         self.items.load_roll_up_contexts([key for key in keys if self._needs_roll_up_context(key)])
 
     def _needs_roll_up_context(self, key: ItemKey) -> bool:
-        """Whether verdicts can follow from the reviews of an item: from reviews of parts or of
-        other criteria and, in some benchmarks, from the verdict on the item.
+        """Whether verdicts on an item can follow from other reviews of it: of its parts, of other
+        criteria or, in some benchmarks, of the item itself.
         """
         if find_benchmark_rules(key.benchmark).derivation.derives_verdicts:
             return True

@@ -44,10 +44,10 @@ def set_dataset_facts(plans: Sequence[RunPlan], sources: DatasetSources) -> None
 
 
 def _find_reason(plan: RunPlan, sources: DatasetSources) -> str:
-    """Return how the dataset of a run was chosen, such as `chosen by --data`. Empty if that is
-    unknown.
+    """Return why the dataset of a run was chosen, such as `chosen by --data`. Empty if the reason
+    is unknown.
 
-    The order is the order in which folders are searched.
+    Folders are checked in the order in which fcreview searches them.
     """
     if _contains_dataset(sources.named, plan):
         return "chosen by --data"

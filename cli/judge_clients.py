@@ -260,7 +260,9 @@ class EndpointClient(JudgeClient):
 
 
 class _Deadline:
-    """Calls a function if a `with` block takes too long. Timeouts of sockets count each read."""
+    """Calls a function if a `with` block takes too long. A timeout of a socket would not be enough,
+    because it restarts with each read.
+    """
 
     def __init__(self, seconds: float, abort: Callable[[], None]) -> None:
         self.is_over = False

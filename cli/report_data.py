@@ -579,7 +579,7 @@ def _build_figures_of_runs(
     """Return the figures of each run for the summary of the report: scores, and an estimate if
     possible.
 
-    Combined runs are no run of their own, so they have none.
+    Parts about several combined runs are left out.
     """
     tied_runs = _find_tied_runs(session, [part.row for part in parts if part.row is not None])
     figures = []

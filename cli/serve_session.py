@@ -222,10 +222,10 @@ class SessionProcess(AppService):
                 await self.on_packed(payload)
 
     async def on_meta(self, data: bytes) -> None:
-        """Close the websocket after the app, or receive an export.
+        """Handle a request of the app: close the websocket when the app ends, or receive an export.
 
-        Other requests of the app are ignored. The app does not send any, and a session must not
-        open URLs of other hosts.
+        Other requests are ignored. The app does not send any, and a session must not open URLs of
+        other hosts.
         """
         meta = orjson.loads(data)
         if meta.get("type") == "exit":

@@ -544,10 +544,9 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
 def set_and_save_errata(
     plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace
 ) -> None:
-    """Set the errata of each run, which correct golden answers.
+    """Set the errata, published corrections of golden answers, of each run.
 
-    The file of --errata is copied to the workspace if it is valid, so that later commands apply it
-    too.
+    A valid file of --errata is copied to the workspace, so that later commands apply it too.
     """
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)

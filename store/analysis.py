@@ -138,7 +138,9 @@ class UnblindedAnalysis:
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
         """Pair each automatic verdict with the resolved human verdict on the same target and
-        criterion. Verdicts of `fcreview judge` count if the annotator may see them.
+        criterion.
+
+        Verdicts of `fcreview judge` are included if the annotator may see them.
         """
         # imports NumPy, which is slow to load
         from fcreview.store.estimation import (

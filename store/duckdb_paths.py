@@ -31,10 +31,11 @@ def to_duckdb_path(path: Path | str) -> str:
 
 
 def find_log_path(database: Path | str) -> str:
-    """Return the path at which DuckDB looks for the write-ahead log of a database.
+    """Return the path at which DuckDB looks for the write-ahead log of a database:
+    `store.duckdb.wal` for `store.duckdb`.
 
-    This is `/a.wal?b/store.duckdb` for the database `/a?b/store.duckdb`, and `store.duckdb.wal`
-    beside other databases.
+    DuckDB inserts `.wal` before the first `?` of the path: the log of `/a?b/store.duckdb` is
+    `/a.wal?b/store.duckdb`.
     """
     resolved = os.path.realpath(database)
     before, question_mark, after = resolved.partition("?")

@@ -227,10 +227,10 @@ def _find_extended_sample(
 def _get_cached_frame(
     connection: Connection, queue: QueueFile, queues: Mapping[str, QueueFile], cache: FrameCache
 ) -> SamplingFrame | None:
-    """Return the sampling frame of a queue: the items from which it was drawn, with their strata.
-    None if they have changed.
+    """Return the sampling frame of a queue: the items from which the queue was drawn, with their
+    strata. None if the items have changed.
 
-    A frame is cached only if reviews cannot change which items the queue's filter selects.
+    The frame is cached only if reviews cannot change which items the filter of the queue selects.
     """
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key in cache:
@@ -248,8 +248,10 @@ def _get_cached_frame(
 def _fetch_frame_if_unchanged(
     connection: Connection, queue: QueueFile, excluded: Sequence[QueueFile]
 ) -> SamplingFrame | None:
-    """Return all items that the queue's filter selects, also those of excluded queues, because a
-    sample of the other items represents the same population. Return None if the items have changed.
+    """Return all items that the filter of a queue selects. None if the items have changed since the
+    queue was drawn.
+
+    Items of the `excluded` queues are included, because the sample represents them too.
     """
     # The filter of the queue applies to the runs that it was drawn from, or to all runs.
     for runs in (_find_sampled_runs(connection, queue), ()):
@@ -438,9 +440,9 @@ class _JudgedItem:
 
 
 def _fetch_automatic_verdicts(connection: Connection, view: View) -> list[_JudgedItem]:
-    """Return the reviewed items of a view, without incidents.
+    """Return the reviewed items of a view, with their automatic verdicts.
 
-    An incident has no answer, so a verdict on it says nothing about how well a checker or judge
+    Incidents are left out: an item without an answer does not show how well a checker or judge
     reads answers.
     """
     where, params, _ = build_view_condition(view, blind=False)
@@ -489,8 +491,8 @@ def _pair_verdicts(
 def _compute_weight(
     content_key: ContentKey, automatic: bool | None, samples: Sequence[QueueSample]
 ) -> float:
-    """Return the number of items for which a sampled item stands: the inverse of the probability
-    that at least one of the samples draws it.
+    """Return how many items a sampled item represents: 1 divided by the probability that at least
+    one of the samples draws it.
     """
     none_draws_it = 1.0
     for sample in samples:
@@ -855,8 +857,8 @@ def _build_run_sample(
 def _build_joint_sample_item(
     content_key: ContentKey, status: ItemStatus, joint_samples: Sequence[QueueSample]
 ) -> JointSampleItem:
-    """Build what an estimate from several samples needs of an item: the queues that could draw it,
-    and the probability that at least one does.
+    """Build the data about an item for an estimate from several samples: which queues could draw
+    the item, and the probability that at least one does.
     """
     samples = [sample for sample in joint_samples if content_key in sample.frame.strata]
     probability_not_drawn = 1.0

@@ -480,8 +480,10 @@ class _ChunkReader:
         return judgements
 
     def get_judgements(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the verdicts of judges on an item, if this is the label of the whole item. The
-        parts and criteria that they judge need not have labels.
+        """Return all verdicts of judges on an item if the label is that of the whole item. Empty
+        for other labels.
+
+        The list includes verdicts on parts and criteria, because these need not have labels.
         """
         if (label["target"], label["criterion"]) != ITEM_CORRECT:
             return []

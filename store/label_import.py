@@ -326,7 +326,8 @@ def _select_new_events(
 ) -> LabelImportResult:
     """Select the imported reviews that are new for this workspace, and count the others.
 
-    The others are reviews that it already has, and reviews that are older than its own opinion.
+    A review is not new if the workspace already has it, or has a later opinion by the same
+    annotator.
     """
     result = LabelImportResult()
     existing = _ExistingReviews(store)
@@ -361,8 +362,8 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def get_event_ids(self, event: Event) -> set[str]:
-        """Return the ids of all events by this event's annotator on the item. The caller adds the
-        ids of new events.
+        """Return the ids of all events on the event's item by the event's annotator. The set is
+        cached, and the caller adds the ids of new events to it.
         """
         if event.key not in self._event_ids:
             self._event_ids[event.key] = {

@@ -191,8 +191,8 @@ def has_private_strata(design: SampleDesign) -> bool:
 
 
 def _hide_private_strata(items: Sequence[QueueItem], design: SampleDesign) -> list[QueueItem]:
-    """Remove the stratum of each item if it would tell the hidden verdict of a judge. Estimates
-    compute the strata from the verdicts, not from these fields.
+    """Return the items without stratum and probability if these would tell the hidden verdict of a
+    judge. Estimates compute the strata from the verdicts instead.
     """
     if not has_private_strata(design):
         return list(items)
@@ -676,8 +676,10 @@ def _build_stratum_sql(stratify: str) -> str:
 def _join_strata_of_units(
     strata: Mapping[ContentKey, str], units: Mapping[ContentKey, str]
 ) -> dict[ContentKey, str]:
-    """Give all items of a unit one stratum, which names the strata of its items: `fail + pass`.
-    Without units, the strata stay.
+    """Give all items of a unit (items that are drawn together) the same stratum. Its name joins the
+    strata of the items: `fail + pass`.
+
+    Without units, the strata are returned unchanged.
     """
     if not units:
         return dict(strata)

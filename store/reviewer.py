@@ -104,8 +104,8 @@ class Reviewer:
         return fields, annotation
 
     def _make_sibling_fix(self, item: int, fix: Annotation, review_id: str) -> Event:
-        """Return the golden fix of a sibling. It belongs to the review with this event id, which an
-        undo retracts together with it.
+        """Return the event that corrects the golden answer of a sibling question. Undoing the
+        review with the id `review_id` retracts this event too.
         """
         with self._store.lock:
             key, prediction_hash, golden_hash = self._store.reviews.fetch_key_and_hashes(item)

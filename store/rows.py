@@ -190,9 +190,10 @@ def column_metadata(
 
 
 def _incident_metadata(build_sql: Callable[[str], str]) -> dict[str, Any]:
-    """Return the metadata of a field that depends on the mark of an incident. `build_sql` takes the
-    column of the reviewers' decision. In blind mode, only this annotator's own reviews of the mark
-    count.
+    """Return the metadata of a field that depends on whether an item counts as an incident.
+
+    `build_sql` takes the column with the reviewers' decision on that. In blind mode, the column has
+    only this annotator's decision.
     """
     return column_metadata(build_sql(DECIDED_MARK), blind_sql=build_sql(OWN_MARK))
 

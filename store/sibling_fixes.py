@@ -71,8 +71,8 @@ def find_question(store: Store, item_number: int) -> QuestionKey:
 def select_siblings(
     questions: Sequence[SiblingQuestion], own_key: QuestionKey
 ) -> list[SiblingQuestion]:
-    """Return the questions in other parts of the dataset that are nearly equal to the one with this
-    key.
+    """Return the siblings of the question with this key: the other questions in the dataset that
+    are nearly equal to it.
     """
     for group in group_siblings(questions):
         if own_key in [question.key for question in group]:
@@ -87,8 +87,11 @@ def plan_fixes_of_siblings(
     formats: GoldenFormats,
     siblings: Sequence[SiblingQuestion],
 ) -> list[SiblingFix]:
-    """Return the fix of each of these siblings for which a valid golden fix of the item is not yet
-    the answer.
+    """Return the correction of each of these siblings, which are questions nearly equal to that of
+    the item.
+
+    `golden_fix` is the corrected golden answer of the item. A sibling that already has its golden
+    calls is left out.
     """
     item, run = _read_item(store, item_number)
     new_calls = formats.parse(run, item, golden_fix)

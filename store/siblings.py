@@ -77,7 +77,8 @@ def fetch_sibling_questions(
 ) -> list[SiblingQuestion]:
     """Return each question of the view's runs that has golden calls. The view's filter is ignored.
 
-    If runs have different golden answers in their datasets, the question occurs several times.
+    If runs have different golden answers to a question, the question is listed once for each of
+    them.
     """
     with store.lock:
         runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)

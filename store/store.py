@@ -641,7 +641,8 @@ class Store:
     def fetch_visible_judgements(self, rows: Iterable[QueueRow]) -> dict[int, list[ItemJudgement]]:
         """Return the verdicts of judges that fcreview asked, by item number.
 
-        Until annotators have reviewed an item, they see no such verdict on it, unless all are shown.
+        Items that the annotator has not reviewed are left out, unless the store shows all verdicts
+        of judges.
         """
         visible_numbers = [
             row.item for row in rows if self.judgements.shows_all or row.you is not None

@@ -571,8 +571,10 @@ def _find_missing_hashes(server: TeamServer, hashes: Sequence[str]) -> set[str]:
 
 
 def _sort_valid_lines(lines: Iterable[bytes]) -> dict[str, bytes]:
-    """Return the valid lines of a journal by hash, in order, because the server finds the place of
-    an old line by the place of the previous line.
+    """Return the valid lines of a journal by hash, in their order.
+
+    The order matters because the server finds the place of an old line by the place of the line
+    before.
     """
     events = []
     line_by_hash = {}
@@ -665,9 +667,9 @@ class TeamSync:
         self._close_connection()
 
     def _try_to_exchange_lines(self) -> str:
-        """Exchange lines once, and return the problem; empty if there is none.
+        """Exchange lines once, and return the problem, or an empty text without a problem.
 
-        Any error is a problem and not the end of the thread, which nobody would notice.
+        No exception leaves this method, because nobody would notice the end of the thread.
         """
         try:
             self._exchange_lines()

@@ -173,8 +173,8 @@ class AnswerError(TeamError):
 
 
 class MissingFunctionError(AnswerError):
-    """Raised when a server lacks a function or a column of its answer, as one with the functions of
-    another version of fcreview does.
+    """Raised when the server lacks a function that fcreview calls, or a column of the function's
+    answer. Its functions are then those of another version of fcreview.
     """
 
     def __init__(self, request: str, cause: str) -> None:
@@ -291,8 +291,8 @@ class AnswerRow:
 class TeamServer:
     """An open connection to a team server. Every request is a separate transaction.
 
-    The methods raise UnreachableError if the connection is lost, AnswerError if the answer has an
-    unknown form, and TeamError if the server refuses the request.
+    The methods raise UnreachableError if the connection is lost, AnswerError if an answer is
+    malformed, and TeamError if the server refuses the request.
     """
 
     def __init__(self, connection: Connection[Any]) -> None:

@@ -145,11 +145,10 @@ def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
 
 
 def upgrade_schema(connection: Connection[Any]) -> None:
-    """Upgrade the tables on the team's server to `SCHEMA_VERSION` by the missing migrations, and
-    replace the functions.
+    """Upgrade the tables on the team's server to `SCHEMA_VERSION`, and replace the functions.
 
-    Must run in a transaction. Raises TeamError if the tables are newer, or if members use them all
-    the time.
+    Must run in a transaction. Raises TeamError if the tables are newer than this fcreview, or if
+    members use them all the time.
     """
     _create_and_claim_schema(connection)
     version = _fetch_version(connection)

@@ -273,7 +273,9 @@ def _check_path_text(path: Path) -> None:
 
 
 def _find_named_root(named_folder: Path, *, must_exist: bool) -> Path:
-    """Return the path of the `.fcreview/` that the user named by it or by the folder around it."""
+    """Return the path of the `.fcreview/` that the user named: the folder itself or the folder
+    around it.
+    """
     folder = expand_home(named_folder).absolute()
     root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
     if must_exist and not root.is_dir():

@@ -102,10 +102,10 @@ def agreement(
 def _group_by_blind_status(
     ratings: Sequence[Rating], chosen_status: str | None
 ) -> dict[BlindStatus, Sequence[Rating]]:
-    """Group ratings by whether they were given blind, because others can influence the other
-    ratings.
+    """Group ratings by whether they were blind: given before the annotator saw other verdicts.
 
-    `all` leaves them in one group. Without a choice, each group that occurs is measured separately.
+    If `chosen_status` is `all`, all ratings are one group. If it is None, each status that occurs
+    has a group.
     """
     if chosen_status == "all":
         return {"all": ratings} if ratings else {}

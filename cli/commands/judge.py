@@ -443,8 +443,8 @@ class _JudgeJob:
         )
 
     def _find_examples(self, earlier: JudgeSetup | None) -> _ChosenExamples:
-        """Return the examples of the prompt. A judge keeps its first examples, so that all its
-        verdicts come from the same prompt.
+        """Return the examples for the prompt. The examples of an earlier setup are used again, so
+        that all verdicts of the judge come from the same prompt.
         """
         if earlier is not None and earlier.examples_from == self.examples_from:
             return _ChosenExamples(earlier.examples, earlier.examples_text)
@@ -637,7 +637,9 @@ class _Totals:
     failed_in_row: int = field(default=0, repr=False)
 
     def add(self, result: JudgeResult[_PendingItem], prices: _Prices) -> None:
-        """Count the result of one request. The failures in a row show when to give up."""
+        """Count the result of one request. Successive failures are counted too, to decide when to
+        give up.
+        """
         self.asked += 1
         if result.reply is None:
             kind = result.failure.kind if result.failure else "connection"

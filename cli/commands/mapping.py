@@ -122,8 +122,8 @@ def _build_key_row(key: str, count: KeyCount) -> list[str]:
 
 
 def _build_join_row(name: str, count: JoinCount) -> list[str]:
-    """Return the cells of a join of another file: its rows, how many rows or items have no partner,
-    and the first of these.
+    """Return the table cells about a file that is joined to the records: its number of rows, how
+    many rows or items have no partner, and the first one without a partner.
     """
     problems = []
     if count.rows_without_item:

@@ -57,7 +57,9 @@ class MergedErrata:
 
 
 def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    """Merge both files. If one is damaged, the other and the reviews are still merged."""
+    """Merge the errata file and the rules file. If one is damaged, the other file and the reviews
+    are still merged.
+    """
     if other.errata.is_file():
         try:
             yield _merge_errata_file(workspace, other)

@@ -137,9 +137,10 @@ def _print_notes(selected: Sequence[RunRow], notes: Sequence[str]) -> None:
 def _select_and_sort_runs(
     session: WorkspaceSession, search_text: str, sort: str, *, reverse: bool
 ) -> list[RunRow]:
-    """Select and sort runs.
+    """Return the runs that match a search text, sorted by `sort`.
 
-    In a lake, run numbers are hashes, so that the default order is by benchmark and model.
+    In a lake, run numbers are hashes. So the order `run`, the default, is by benchmark and model
+    there.
     """
     matching = search_runs(session.runs, search_text)
     if sort == "run" and session.workspace.lake is not None:

@@ -308,10 +308,10 @@ def _list_origins(options: ServeOptions, host: str, port: int) -> list[str]:
 
 
 def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: bool) -> Login:
-    """Build the login: by password or, with --trust-header, by a proxy in front of the server.
+    """Build the login of the server: by password or, with --trust-header, by a proxy in front of
+    the server.
 
-    The proxy must prove that it sends the header: by a secret, or because only it can use the
-    socket.
+    The proxy must send a secret, unless only the proxy can use the server's socket.
     """
 
     from fcreview.cli.serve_login import HeaderLogin, PasswordLogin

@@ -99,7 +99,9 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
 
 
 def _build_state_differences_json(differences: dict[str, Any]) -> dict[str, Any]:
-    """Name the two values of each difference by the keys that this command has always printed."""
+    """Return the differences with the names of the JSON fields that this command has always
+    printed.
+    """
     objects = {}
     for name, values in differences.items():
         objects[name] = {"model": values["predicted"], "ground_truth": values["golden"]}

@@ -125,10 +125,10 @@ def _make_review_key(table_sql: str, column: str, help_text: str) -> FilterKey:
 
 
 def _make_incident_key() -> FilterKey:
-    """Return the key for incidents.
+    """Return the filter key `incident`, which finds items whose answer is missing or cut.
 
-    The automatic mark reveals no verdict of a checker, so blind mode allows the key. It then
-    ignores the reviews of other annotators.
+    Blind mode allows the key, because an automatic mark of an incident reveals no verdict. The
+    reviews of other annotators are then ignored.
     """
     conditions = sql.build_incident_conditions(
         HAS_INCIDENT, incident_kind_sql(), incident_certainty_sql()

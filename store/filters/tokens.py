@@ -135,9 +135,8 @@ def quote(text: str) -> str:
 
 
 def quote_or_hash(text: str) -> str:
-    """Put a filter value in quotation marks.
-
-    Replace a long value by `md5:` and 32 hex digits to shorten the filter.
+    """Return a filter value in quotation marks. A long value is replaced by its hash, `md5:` and 32
+    hex digits, to shorten the filter.
     """
     if len(text) <= MAX_LITERAL_LENGTH:
         return quote(text)

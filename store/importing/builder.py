@@ -276,8 +276,8 @@ class StoreBuilder:
     def _load_items_and_issues(
         self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool
     ) -> None:
-        """Replace the items and issues of several runs in one transaction, so that a failure leaves
-        the earlier ones.
+        """Replace the items and issues of several runs in one transaction. If it fails, the earlier
+        items and issues stay.
         """
         self._execute("BEGIN")
         try:

@@ -112,7 +112,9 @@ class ImportPlan:
 
 
 class _RunNumbers:
-    """Chooses the number of each planned run. A run that replaces a stored run gets its number."""
+    """Chooses the number of each planned run. A run that replaces a stored run gets the number of
+    the stored run.
+    """
 
     def __init__(
         self,
@@ -689,8 +691,8 @@ class _Import:
         return shared_rows + other_shared_rows if shared_rows else []
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load several runs that were read, in one transaction, and delete their staging files. If
-        the transaction fails, load each run alone.
+        """Load the items of several runs in one transaction, and delete their staging files. If the
+        transaction fails, load each run alone.
         """
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:

@@ -254,10 +254,10 @@ def select_folders_with_dataset(folders: Sequence[Path], plan: RunPlan) -> tuple
 
 
 def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
-    """Return a remembered folder that is missing, empty (not mounted), or does not contain the
-    run's dataset.
+    """Return a remembered folder of the run's dataset that is missing or empty (not mounted). If
+    all folders have files but none has the dataset, return the first one.
 
-    None if nothing is missing, or if no folder is remembered.
+    None if the dataset is found, or if no folder is remembered.
     """
     for folder in remembered_folders:
         if not _is_nonempty_folder(folder):

@@ -340,8 +340,8 @@ class _WorkerReading:
         parts_by_run: Mapping[int, Sequence[RunPart]],
         report: ImportProgressCallback,
     ) -> None:
-        """`report` is called with the model, the bytes done and all bytes. The other arguments are
-        those of `read_and_stage_runs`.
+        """Prepare to read the runs. `report` is called with the model, the number of bytes read and
+        the number of all bytes. The other arguments are explained in `read_and_stage_runs`.
         """
         self._read_job = read_job
         self._jobs = jobs
@@ -526,7 +526,9 @@ def _merge_runs(run: Run, outcomes: Sequence[ReadOutcome]) -> Run:
 
 
 def _get_outcome(future: Future[ReadOutcome], job: ReadJob) -> ReadOutcome:
-    """Return the outcome of a task. If the worker process was killed, it is an error of this run."""
+    """Return the outcome of a task. If the worker process was killed, the outcome says that the run
+    failed.
+    """
     try:
         return future.result()
     except BrokenProcessPool:

@@ -343,9 +343,9 @@ class LakeRun:
 
     @property
     def content_hash(self) -> str:
-        """Hash of `_run.json`.
+        """Hash of the file `_run.json`, which describes the run.
 
-        An index states this hash of each run, so that readers find runs that have changed.
+        An index states this hash of each run, so that readers notice when a run has changed.
         """
         return hash_text(self.to_json())
 

@@ -179,8 +179,10 @@ class LakeConnection:
         return True
 
     def _omit_cause(self, error: Exception) -> bool:
-        """Omit the file that an error names or, because reading all files takes long, only
-        otherwise the files whose content does not match its hash. Return whether there are any.
+        """Omit the damaged files that caused an error, and return whether there are any.
+
+        These are the file that the error names or, if it names none, all files whose content does
+        not match the stored hash.
         """
         if self._omit_part_named_in(str(error)):
             return True
@@ -633,8 +635,8 @@ def _read_usable_contents(files: LakeFiles, address: str) -> LakeContents:
 
 
 def _read_contents(files: LakeFiles) -> LakeContents:
-    """List the runs and indexes. Look again once before reporting damage, because an import may be
-    writing the files.
+    """List the runs and indexes of a lake. If any are damaged, list them again before this is
+    reported, because an import may be writing the files.
     """
     contents = lake_files.read_lake(files)
     if not contents.problems:

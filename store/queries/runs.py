@@ -287,9 +287,7 @@ def _count_not_run(connection: Connection) -> dict[int, dict[str, int]]:
 
 
 def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
-    """Return the number of items of the dataset in the run's categories, or None if it is
-    unknown.
-    """
+    """Return how many items the dataset has in the categories of a run. None if it is unknown."""
     fact = run.facts.get("expected_items")
     if fact is not None and isinstance(fact.value, int):
         return fact.value

@@ -638,11 +638,11 @@ def _select_verdicts(
 
 
 def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _CountedVerdicts:
-    """Return the verdicts of an item that count in corrected figures: human verdicts where there
-    are some, else automatic ones.
+    """Return the verdicts of an item for corrected figures: human verdicts where there are some,
+    else automatic ones.
 
-    Human verdicts that replace automatic ones are overrides. The metrics of a benchmark derive
-    further verdicts from them.
+    A human verdict that replaces an automatic one is also listed as an override. The metrics of a
+    benchmark derive further verdicts from the overrides.
     """
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}

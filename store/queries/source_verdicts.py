@@ -65,8 +65,8 @@ class SourceRow:
     """[name, JSON text of the verdict] for each verdict of a judge."""
 
     def find_verdicts(self) -> dict[str, bool | None]:
-        """Return the verdict of each source, by its name. A judge who says both pass and fail has
-        none.
+        """Return the verdict of each source by the source's name. None for a judge with both
+        passing and failing verdicts.
         """
         verdicts: dict[str, bool | None] = {OFFICIAL: self.official, RECOMPUTED: self.recomputed}
         for name, verdict in self._list_judge_verdicts():

@@ -446,7 +446,7 @@ def _remove_failed_write(descriptor: int, start: int, n_written: int) -> None:
 def _count_saved_lines(
     descriptor: int, start: int, n_line_bytes: int, lines: Sequence[bytes]
 ) -> int:
-    """Return the number of complete lines that a failed write has left in the file.
+    """Return how many lines a failed write has completely left in the file.
 
     `n_line_bytes` is the number of bytes that were written after the prefix.
     """

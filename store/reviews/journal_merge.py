@@ -333,8 +333,8 @@ def _describe_broken_chains(
 def _find_needed_lines(
     new_hashes: Iterable[str], candidates: Mapping[str, JournalLine]
 ) -> set[str]:
-    """Return the hashes of the candidates to copy: those of new events, and those of all events
-    before them in the chain.
+    """Return the hashes of the lines to copy: the lines of the new events, and all candidates
+    before them in the chain of hashes.
     """
     needed: set[str] = set()
     for new_hash in new_hashes:

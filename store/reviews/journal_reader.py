@@ -362,7 +362,7 @@ class JournalReader:
         return [*list_journals(self._workspace), *list_team_journals(self._workspace)]
 
     def _make_journal_file(self, path: Path) -> _JournalFile:
-        """Describe how a journal is read, by its folder: journals from a team server may lack
+        """Return the reader of a journal file. Journals in the folders of a team server may lack
         lines.
         """
         workspace = self._workspace

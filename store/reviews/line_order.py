@@ -93,9 +93,7 @@ def parse_place(texts: list[str] | None) -> Place | None:
 
 
 class LatestPlace:
-    """Finds a place that is not before any line of a journal, without computing the place of
-    each line.
-    """
+    """Computes a place that no line of a journal follows, without computing the place of each line."""
 
     def __init__(self) -> None:
         self._latest: tuple[Stamp, ...] = ()
@@ -217,8 +215,8 @@ class _PlaceFinder:
             self._find_place(line)
 
     def _find_place(self, line: FileLine) -> None:
-        """Find the place of a line, which is after that of its predecessor. The new lines before it
-        that have no place yet get theirs first.
+        """Find the place of a line, which is after that of its predecessor. Places of new lines
+        before it are found first.
         """
         for earlier in reversed(self._list_lines_without_place(line)):
             self._set_place(earlier.event, self._find_predecessor(earlier))

@@ -138,8 +138,10 @@ class ItemIndex:
         )
 
     def find_unreviewed_items(self, items: Iterable[int]) -> list[UnreviewedItem]:
-        """Return the items without a verdict by the current annotator. If a review would count for
-        the same answer in several runs of a model, return only one of the items.
+        """Return those of the items that have no verdict by the current annotator.
+
+        If several runs of a model have the same answer to an item, only one of these items is
+        returned, because its review counts for all.
         """
         found: dict[tuple[ItemKey, str, str], int] = {}
         for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(

@@ -252,10 +252,11 @@ class ReviewTables:
                 )
 
     def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:
-        """Return whether the annotator has seen other verdicts on the item.
+        """Return whether the annotator has seen other verdicts on an item, so that the next verdict
+        would not be blind.
 
-        The next verdict would then no longer be blind. A hidden duplicate counts on its own.
-        Raises KeyError for an unknown item.
+        The second review of a hidden duplicate is examined apart from the first one. Raises
+        KeyError for an unknown item.
         """
         item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)

@@ -54,8 +54,8 @@ def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAg
 def correct_label_errors(
     settings: EstimationSettings, agreement: LabelAgreement
 ) -> EstimationSettings:
-    """Let the estimation correct the errors of annotators. Raises CommandError if these are
-    unknown.
+    """Return settings with which the estimate is corrected for the errors of annotators. Raises
+    CommandError if no item was reviewed by two annotators.
     """
     if not agreement.n_double:
         raise CommandError(

@@ -234,8 +234,8 @@ class EndpointClient(JudgeClient):
         return content
 
     def _raise_for_status(self, response: http.client.HTTPResponse, content: bytes) -> None:
-        """Raise the error for a response other than 200: JudgeUnavailableError if each request
-        would fail, else JudgeFailure.
+        """Raise the error for a response with another status than 200. It is JudgeUnavailableError
+        if all further requests would fail too, else JudgeFailure.
         """
         status = response.status
         text = content.decode("utf-8", "replace")

@@ -179,7 +179,9 @@ def _apply_errata(
 def _replace_known_verdicts(
     outcomes: Sequence[ItemOutcome], verdicts: Mapping[int, bool | None]
 ) -> list[ItemOutcome]:
-    """Return outcomes with other verdicts by item, where these are not None."""
+    """Return the outcomes with the verdicts in `verdicts`, which has them by item number. An
+    outcome keeps its verdict if its item is missing there or has None.
+    """
     replaced = []
     for outcome in outcomes:
         verdict = verdicts.get(outcome.item)

@@ -231,8 +231,8 @@ class ConnectionLimiter:
         return True
 
     async def _close_late_connections(self) -> None:
-        """Close connections that do not send a request in time, so that they take no place from
-        others.
+        """Close connections that do not send a request in time, to make room for others. Runs until
+        it is cancelled.
         """
         while True:
             await asyncio.sleep(min(1.0, self.header_seconds / 2))

@@ -141,8 +141,8 @@ class BrowserServer:
         self.downloads.discard_all()
 
     async def _check_logins_and_downloads(self) -> None:
-        """Close the sessions of annotators who are no longer logged in, and discard old exports,
-        again and again.
+        """Close the sessions of annotators who are no longer logged in, and discard old exports.
+        Repeats this until it is cancelled.
         """
         closings: set[asyncio.Task[None]] = set()
         while True:

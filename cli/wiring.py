@@ -99,7 +99,9 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
 
 
 def add_run_scores(services: BenchmarkServices, session: WorkspaceSession) -> BenchmarkServices:
-    """Return the functions with one more, which computes the metrics of the session's runs."""
+    """Return the services with a further function, which computes the metrics of the session's
+    runs.
+    """
 
     def score_runs(store: Store) -> dict[int, RunScores]:
         from fcreview.cli.report_data import compute_run_scores

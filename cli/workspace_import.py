@@ -620,7 +620,9 @@ class _DatasetChooser:
         return plan_as_before
 
     def _find_same_run(self, plan: RunPlan, folders: Folders) -> RunPlan:
-        """Return the plan of a run after a search with these folders, or `plan` if it has none."""
+        """Search these folders for the dataset of a run, and return the resulting plan of the run.
+        If the search does not find the run, return `plan`.
+        """
         return self._index_plans(folders).get(_make_run_id(plan.run), plan)
 
     def _index_plans_once(self, folders: Folders) -> dict[RunId, RunPlan]:
@@ -706,7 +708,9 @@ _MISSING_FOLDER_EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class _FolderKind:
-    """A kind of folder that a run needs, in the words of a message."""
+    """A kind of folder that a run needs, such as datasets, with the words for a message about a
+    missing one.
+    """
 
     field: str
     """Field of a run of the import summary, with the folder that no longer exists, or None."""

@@ -530,8 +530,8 @@ def _combine_automatic_verdicts(item: _JudgedItem) -> dict[_VerdictKey, Any]:
 def _make_verdict_key(
     source: str, target_criterion: TargetCriterion, by: str | None
 ) -> _VerdictKey:
-    """Return the key of a verdict by a judge or, for other sources, by one tier of the benchmark's
-    checker.
+    """Return the key under which verdicts on a target and criterion are collected: one key for each
+    judge, and one for each tier (stage) of the benchmark's checker.
     """
     judge = None
     tier = None
@@ -595,7 +595,7 @@ def build_cell_filter(
 
 
 def _has_filter_terms(cell: CalibrationCell) -> bool:
-    """Whether keys of the filter language select the items of a cell."""
+    """Whether the filter language has keys that select exactly the items of a calibration cell."""
     if cell.criterion != CORRECT:
         return False
     if cell.source not in _COLUMN_SOURCES or cell.scope not in _SCOPE_KEYS:

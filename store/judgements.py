@@ -71,7 +71,9 @@ class JudgeFile:
 
     @property
     def example_contents(self) -> set[ItemContent]:
-        """Items that the judge got as examples. They must not measure it."""
+        """Items that the judge got as examples. The quality of the judge must not be measured on
+        them.
+        """
         if self.setup is None:
             return set()
         return {example.content for example in self.setup.examples}
@@ -503,7 +505,9 @@ class JudgementTable:
         return int(count)
 
     def fetch_contents(self, items: Iterable[int]) -> dict[int, ItemContent]:
-        """Return what verdicts on the items belong to, by item number."""
+        """Return the keys and hashes that identify the items and their answers, by item number.
+        Verdicts of judges are stored for them.
+        """
         contents = {}
         n_key_fields = len(ItemKey._fields)
         for item, *values in self._fetch_rows(_SELECT_CONTENTS, [list(items)]):

@@ -354,7 +354,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the files of a run do not say about it."""
+    """Facts about the publication of a run that its files do not state."""
 
     organization: str = ""
     """Who ran the evaluation."""

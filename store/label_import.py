@@ -93,9 +93,8 @@ def parse_review(
             required.
         opinion: The fields with the annotator's opinion, such as `value` and `fault`. At least one
             is required.
-        check_scale: Pass True for a record that a person wrote. A verdict that is neither a value
-            on
-            the scale of the criterion nor a word for one, such as `pass`, is then invalid.
+        check_scale: Whether a person wrote the record. A verdict must then be a value on the scale
+            of the criterion, or a word for such a value, such as `pass`.
     """
     _check_label_fields(label)
     blind = opinion.get("blind")
@@ -130,7 +129,9 @@ def _read_annotation(
 
 
 def _get_hash(label: Mapping[str, Any], opinion: Mapping[str, Any], name: str) -> str:
-    """Return a hash of the answer that the annotator saw. Older files have it in the label only."""
+    """Return a hash of the answer that the annotator saw. It is in the opinion or, in older files,
+    in the label.
+    """
     return _get_optional_text(opinion, name) or _get_optional_text(label, name)
 
 
@@ -352,8 +353,8 @@ def _select_new_events(
 
 
 class _ExistingReviews:
-    """Events and opinions in the workspace, cached by item because a file can have thousands of
-    reviews of one item.
+    """The events and opinions in the workspace, to compare imported reviews with. They are cached
+    by item, because a file can have thousands of reviews of one item.
     """
 
     def __init__(self, store: Store) -> None:
@@ -634,8 +635,8 @@ def _build_event(
 
 
 def _no_reviews_message(file: ReviewFile, annotator: str) -> str:
-    """Return the message that a file has no reviews by the annotator. It names those by whom it has
-    reviews.
+    """Return the message that a file has no reviews by the annotator. It names the annotators whose
+    reviews the file has.
     """
     counts = Counter(
         each.annotator

@@ -126,7 +126,9 @@ class QueueRequest:
 
     @property
     def unit(self) -> str:
-        """What the sample draws as one: a question, a task, a conversation or an item."""
+        """Kind of unit that is drawn as a whole: a question, a task, a conversation or a single
+        item.
+        """
         if self.cluster:
             return self.cluster
         return "question" if self.same_questions else "item"
@@ -408,7 +410,9 @@ class SamplingFrame:
 
     @property
     def units(self) -> Mapping[ContentKey, str]:
-        """What the sample draws as one, for each item; empty if it draws single items."""
+        """Name of the unit that is drawn as a whole, such as a conversation, for each item. Empty
+        if single items are drawn.
+        """
         return self.questions or self.clusters
 
     @property
@@ -464,8 +468,8 @@ class SamplingFrame:
         return self.select(key for key in self.strata if hash_content_key(key) not in left_out)
 
     def remove_queues(self, queues: Iterable[QueueFile]) -> SamplingFrame:
-        """Return the frame without the items of the queues, and without the other items of their
-        units.
+        """Return the frame without the items of the queues. If the frame has units, such as
+        conversations, all items of a unit with a removed item are removed.
         """
         drawn: set[ContentKey] = set()
         for queue in queues:

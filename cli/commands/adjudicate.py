@@ -222,7 +222,7 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
 
 
 def _select_calls_of_pairs(item: Item, pairs: Sequence[CallPair]) -> tuple[list[Call], list[Call]]:
-    """Return the golden and the predicted calls of pairs. A pair has indexes in a turn's calls."""
+    """Return the golden calls and the predicted calls of the pairs, from the calls of an item."""
     golden_places = {(pair.turn, pair.golden) for pair in pairs}
     predicted_places = {(pair.turn, pair.predicted) for pair in pairs}
     golden = [call for call in item.golden if (call.turn, call.index) in golden_places]

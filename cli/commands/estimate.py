@@ -181,7 +181,7 @@ def _estimate_run(
 
 @dataclass(frozen=True, slots=True)
 class _SampleFacts:
-    """What is printed of a run's sample beside its estimates."""
+    """Facts about the sample of a run, which are printed beside the estimates."""
 
     statuses: Sequence[ItemStatus]
     agreement: LabelAgreement | None = None

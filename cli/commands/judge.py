@@ -443,8 +443,8 @@ class _JudgeJob:
         )
 
     def _find_examples(self, earlier: JudgeSetup | None) -> _ChosenExamples:
-        """Return the examples for the prompt. The examples of an earlier setup are used again, so
-        that all verdicts of the judge come from the same prompt.
+        """Return the examples for the prompt. If an earlier setup took them from the same source,
+        its examples are used again, so that all verdicts of the judge come from the same prompt.
         """
         if earlier is not None and earlier.examples_from == self.examples_from:
             return _ChosenExamples(earlier.examples, earlier.examples_text)

@@ -494,7 +494,9 @@ def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
 
 
 def _list_choices(run: Run) -> list[dict[str, Any]]:
-    """Return the choices of the importer that were not the ordinary ones."""
+    """Return the notable decisions that the importer made in reading a run, such as the decoder,
+    each with its reason.
+    """
     facts = [fact for fact in run.facts.values() if fact.is_notable]
     return [{"name": fact.name, "value": fact.value, "reason": fact.reason} for fact in facts]
 

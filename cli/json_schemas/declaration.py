@@ -42,7 +42,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One kind of line. If `kind` is not empty, it is the value of the field `kind`."""
+    """The fields of one kind of JSON line that a command prints. If `kind` is not empty, the field
+    `kind` of each line has this value.
+    """
 
     title: str
     fields: Mapping[str, Field]

@@ -281,9 +281,10 @@ IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
 def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
-    """Return a builder that looks up the condition of each value in `sql_by_choice`.
+    """Return a function that builds the SQL condition of a filter term whose values are keys of
+    `sql_by_choice`.
 
-    `{}` stands for the column.
+    In these SQL conditions, `{}` stands for the column.
     """
 
     def find_condition(value: FilterValue) -> SqlCondition:

@@ -312,7 +312,9 @@ class StoreBuilder:
     def _insert_items_of_files(
         self, files: Sequence[StagedFile], omit_invalid_values: bool
     ) -> None:
-        """Read files of JSON lines, whose first items have the same position in their runs."""
+        """Read the items in staging files into the table `item_rows`. The first item of each of
+        these files must have the same position in its run.
+        """
         # The staged files have the columns of the table, and two lists of calls, which the table
         # joins into one.
         column_types = self._get_column_types("item_rows")
@@ -408,7 +410,9 @@ class StoreBuilder:
         self.set_source_rows(run_number, sources)
 
     def rename_run(self, run_number: int, name: str, name_parts: Sequence[str]) -> None:
-        """Replace what names a run of the store, without importing its items again."""
+        """Replace the name and the parts of the name of a stored run. Its items are not imported
+        again.
+        """
         self._execute(
             "UPDATE runs SET name = ?, name_parts = ? WHERE run = ?",
             [name, list(name_parts), run_number],

@@ -22,7 +22,7 @@ _ModelKey = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class EarlierImports:
-    """Stored runs with the same results as planned runs, by the key of the planned run."""
+    """Stored runs that are earlier imports of planned runs, by the key of the planned run."""
 
     lost: dict[str, StoredRun] = field(default_factory=dict)
     """The results of these stored runs were deleted. The planned run has only their other files."""

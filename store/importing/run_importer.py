@@ -330,7 +330,9 @@ class ImportPlanner:
         return lost_dataset
 
     def _is_up_to_date(self, job: ReadJob, stored_run: StoredRun) -> bool:
-        """Whether the store has the run as the current files and options give it."""
+        """Whether the store has a run as it would be imported now: from the same files, with the
+        same options.
+        """
         has_same_options = job.plan.has_same_settings(stored_run.import_fingerprint)
         return has_same_options and is_content_unchanged(
             self._workspace, job.sources, stored_run.sources

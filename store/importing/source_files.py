@@ -257,7 +257,7 @@ def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path
     """Return a remembered folder of the run's dataset that is missing or empty (not mounted). If
     all folders have files but none has the dataset, return the first one.
 
-    None if the dataset is found, or if no folder is remembered.
+    Otherwise, or if no folder is remembered, return None.
     """
     for folder in remembered_folders:
         if not _is_nonempty_folder(folder):
@@ -294,10 +294,10 @@ def find_folder_of_lost_dataset(
 def _find_lost_dataset_files(
     workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> list[Path]:
-    """Return the dataset files of a run's last import that no longer exist, although the run needs
-    them.
+    """Return the dataset files of a run's last import that the run needs, but that are not found
+    now.
 
-    If the run now has a new file of the same name in another folder, the missing file is not lost.
+    If the run now has a new file of the same name in another folder, the earlier file is not lost.
 
     Args:
         workspace: The workspace.

@@ -58,8 +58,8 @@ class SharedRowCache:
         """
 
     def clear(self) -> None:
-        """Forget all hashes after a staging file was discarded, so that the next file contains
-        the rows again.
+        """Forget all hashes, because a staging file was discarded. The next file then contains the
+        rows again.
         """
         self.written_hashes.clear()
         self.hash_lists.clear()
@@ -197,7 +197,9 @@ def _serialize_shared_fields(item: Item) -> bytes:
 
 
 def _serialize_without_braces(values: dict[str, Any]) -> bytes:
-    """Return the members of a JSON object, to which others can be joined."""
+    """Serialise a JSON object without its braces, so that the text can be joined with further
+    members.
+    """
     try:
         text = orjson.dumps(values)
     except (

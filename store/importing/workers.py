@@ -269,8 +269,8 @@ def read_and_stage_run(
 
 
 def _name_staging_files(job: ReadJob, staging_folder: Path) -> Path:
-    """Return the path of the staging files without their endings, which no other process or part
-    of the run has.
+    """Return the path, without endings, of the staging files of a run or of a part of it. Each
+    process and part has a different path.
     """
     name = f"{job.run_number}-{os.getpid()}"
     if job.plan.part is not None:
@@ -415,7 +415,7 @@ class _WorkerReading:
 
 @dataclass(frozen=True, slots=True)
 class _ReadTask:
-    """A job with the bytes that it counts for in the progress."""
+    """A job, with the number of bytes by which it advances the progress."""
 
     job: ReadJob
     n_bytes: float
@@ -504,7 +504,9 @@ class _SplitRun:
         return [outcome.staged for outcome in outcomes if outcome.staged is not None]
 
     def _finish(self, outcome: ReadOutcome) -> ReadOutcome:
-        """Return the outcome of the run, with the shared rows of the parts that it does not use."""
+        """Complete the outcome of the run. The shared rows of parts that `outcome` does not include
+        are added to it.
+        """
         outcome.job = self._job
         used = [] if outcome.staged is None else outcome.staged.shared_rows
         for staged in self._list_staged_parts():
@@ -513,7 +515,9 @@ class _SplitRun:
 
 
 def _merge_runs(run: Run, outcomes: Sequence[ReadOutcome]) -> Run:
-    """Return the run with everything that reading its parts has set."""
+    """Return the run with all values that the importers of its parts have set in their copies of
+    it.
+    """
     merged = replace(run)
     for outcome in outcomes:
         for each in fields(Run):

@@ -510,7 +510,9 @@ class LakeConnection:
             raise _UnexpectedContentError(problems)
 
     def _find_empty_columns(self) -> dict[str, str]:
-        """Return a required column with empty values for each index that has one, by path."""
+        """Return the path of each index that has empty values in a required column, with the name
+        of a column.
+        """
         files = "read_parquet(getvariable('whole_items'), filename=true)"
         queries = [
             f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED

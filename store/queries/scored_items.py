@@ -185,7 +185,7 @@ _QUESTION_HASH = (
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What the items of all runs on one question have in common."""
+    """A question: the data that its items in all runs have in common."""
 
     key: QuestionKey
     group: str | None
@@ -242,7 +242,9 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 
 @dataclass(frozen=True, slots=True)
 class RankingMarks:
-    """What changes the verdict of an item in a ranking of runs."""
+    """The facts about an item that change its verdict in some rankings of runs: incidents and
+    corrected golden answers.
+    """
 
     is_incident: bool
     golden_verdict: bool | None

@@ -134,7 +134,7 @@ def _collect_all_sources(
 
 @dataclass(slots=True)
 class _OwnJudge:
-    """What a judge of `fcreview judge` said about items, by item number."""
+    """A judge of `fcreview judge`, with its verdicts and failures by item number."""
 
     name: str
     verdicts: dict[int, bool] = field(default_factory=dict)
@@ -142,7 +142,9 @@ class _OwnJudge:
     examples: set[int] = field(default_factory=set)
 
     def build_source(self, items: Sequence[int], incidents: Collection[int]) -> SourceVerdicts:
-        """Return its verdicts in the order of `items`. The judge is not asked about incidents."""
+        """Return the verdicts of the judge in the order of `items`. For an incident, no request to
+        the judge is missing, because the judge is not asked about incidents.
+        """
         known = self.verdicts.keys() | self.failures | self.examples | set(incidents)
         requests = JudgeRequests(
             is_missing=[item not in known for item in items],

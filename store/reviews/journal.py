@@ -244,7 +244,9 @@ class Journal:
             raise JournalError(self._describe_failed_write(error, n_events)) from error
 
     def _describe_failed_write(self, error: OSError, n_events: int) -> str:
-        """Return the message with the reason first, because narrow screens cut off the path."""
+        """Return the error message about a failed write. It begins with the reason, because narrow
+        screens cut off the path.
+        """
         reason = error.strerror or error
         if isinstance(error, _UnconfirmedWriteError):
             return (

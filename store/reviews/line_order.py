@@ -93,7 +93,7 @@ def parse_place(texts: list[str] | None) -> Place | None:
 
 
 class LatestPlace:
-    """Computes a place that no line of a journal follows, without computing the place of each line."""
+    """Computes a place that no line of a journal follows, without the place of each line."""
 
     def __init__(self) -> None:
         self._latest: tuple[Stamp, ...] = ()

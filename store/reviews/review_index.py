@@ -84,7 +84,7 @@ MAX_SINGLE_QUERIES = (
 
 
 class _RunKey(NamedTuple):
-    """What the keys of all items of a run begin with."""
+    """The first fields of an item key, which are equal for all items of a run."""
 
     benchmark: str
     generation: str

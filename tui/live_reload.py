@@ -309,9 +309,10 @@ def _locate_in_new_store(
 def _find_position_of_next_item(
     old_navigator: QueueNavigator, new_view: View, old_store: Store, new_store: Store
 ) -> int | None:
-    """Return the position of the first item after this one that still exists, in the new queue.
+    """Return the position, in the new queue, of the next item that still exists after an import.
 
-    None if that item is not in the queue, or if no such item is near.
+    The search begins after the current item of the old queue. Returns None if none of the next
+    `MAX_FOLLOWERS` items exists any more, or if the found item is not in the new queue.
     """
     start = old_navigator.last_position
     if old_navigator.position is not None:

@@ -378,10 +378,14 @@ class QueueLevels:
     def push_level(
         self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = ""
     ) -> None:
-        """Remember `settings`, which the queue had before, as a level above the current one.
+        """Save the previous settings of the queue as a level to which the key `queue.back` returns.
 
-        If the settings are still the same, there is nothing to return to. A choice on the overview
-        is remembered nevertheless, because the key then returns to the overview.
+        Without a change of the settings, no level is added. There is one exception: after a choice
+        on the overview, the key returns to the overview.
+
+        Args:
+            settings: Settings of the queue before the change.
+            opened_from: Name of the menu or screen in which the user chose the new settings.
         """
         if settings != self._state.settings or opened_from == OVERVIEW:
             level = QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
@@ -401,8 +405,10 @@ class QueueLevels:
         return level
 
     def show_all_items(self, *, all_runs: bool = False) -> None:
-        """Show all items of the selected run, and remove the levels above that show this run too.
-        With `all_runs`, show all items of all opened runs, and remove all levels above.
+        """Show all items of the selected run, without a filter.
+
+        The levels to which `queue.back` would return are removed if they show the same run. With
+        `all_runs`, the items of all opened runs are shown, and all levels are removed.
         """
         self._state.reset_to_filter("")
         if all_runs:
@@ -524,13 +530,18 @@ def load_position(
     start_options: str = "",
     store_state: Sequence[int] | None = None,
 ) -> QueuePosition | None:
-    """Return the position that `save_position` saved, or None if it does not fit this session.
+    """Return the position in the queue at which the annotator left the last session.
 
-    It does not fit if it was saved for other runs, another blind mode or other options, if a filter
-    is invalid, or if `can_open_file` returns False for a queue file.
+    Returns None if the position was saved for other runs, another blind mode or other options, if a
+    filter is invalid, or if `can_open_file` returns False for a queue file.
 
-    If the store has changed since, as `store_state` says, levels that select items by number are
-    omitted, with the levels below them: an import can give a number to another item.
+    A position consists of levels: the current queue and those from which it was opened. An import
+    can give another number to an item. So, if the store has changed since then, the first level
+    that selects items by number and the levels below it are omitted.
+
+    Args:
+        start_options: Command-line options that select the queue.
+        store_state: `Workspace.measure_store` of the current store. None counts as changed.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if not _is_of_this_session(saved_position, state, start_options):

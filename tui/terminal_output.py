@@ -529,9 +529,10 @@ def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
 
 
 def _measure_sgr_command(number: str, parameters: Sequence[str]) -> int | None:
-    """Return how many parameters belong to the first one, whose `number` has no leading zeros.
+    """Return how many of the parameters form the first command of an SGR sequence.
 
-    None if it begins a colour in an unknown notation.
+    `number`: the first parameter, without leading zeros. A colour takes several parameters. Returns
+    None for a colour in an unknown notation.
     """
     if number not in ("38", "48"):
         return 1
@@ -908,8 +909,10 @@ class FlushTimes:
 
 
 def watch_flush(driver: Driver | None, clock: Callable[[], float]) -> Callable[[], float]:
-    """Return a function that returns when the terminal received the last text that was sent until
-    now. Infinity if it has not received it. Without a terminal, that is now, by `clock`.
+    """Return a function that returns the time at which the terminal received the latest output.
+
+    The latest output is what the app had sent when `watch_flush` was called. The time is infinity
+    as long as the terminal has not received it. Without a terminal, it is the time of the call.
     """
     if isinstance(driver, ScreenDiffDriver):
         return partial(driver.flush_times.find_time, driver.flush_times.n_sent)

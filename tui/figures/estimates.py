@@ -421,8 +421,10 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
 
 
 def estimate_meaning_line(sample: RunSample | None, own: OwnScore | None, run: RunRow) -> Line:
-    """Say of which figure the leading estimate is, the estimate of the items passed, and how many
-    reviews were not blind. Empty without an estimate.
+    """Return a line that says which figure is estimated, such as `Estimated: items passed`.
+
+    For a benchmark with its own metric, the pass rate and its estimate follow. The number of
+    reviews that were not blind comes last. The line is empty without an estimate.
     """
     if sample is None or sample.estimate is None:
         return BLANK_LINE
@@ -580,9 +582,10 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
 
 
 def _shrink_interval(n_before: int, n_after: int, n_items: int) -> float:
-    """Return the width of an interval from `n_after` labels as a share of that from `n_before`.
+    """Return the factor, from 0 to 1, by which a confidence interval shrinks with more labels.
 
-    The width is proportional to the root of the variance of a mean without replacement: 1/n - 1/N.
+    `n_before`, `n_after`: number of labels before and after. The width is proportional to the
+    square root of the variance of a mean without replacement, 1/n - 1/`n_items`.
     """
     variance_before = 1 / n_before - 1 / n_items
     variance_after = 1 / n_after - 1 / n_items

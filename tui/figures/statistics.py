@@ -38,17 +38,17 @@ def confusion_matrix_lines(
     width: int,
     has_tall_cells: bool,
 ) -> list[Line]:
-    """Draw the confusion matrix of the group under the cursor, and the matrices of groups with the
-    same name beside it, as many as fit.
+    """Draw the confusion matrix of the group under the cursor.
 
-    A matrix compares automatic verdicts with human ones. Empty if the matrix of the cursor does not
-    fit.
+    A matrix compares automatic verdicts with human ones. The matrices of other groups with the same
+    name are drawn beside it, as many as fit. The result is empty if the first matrix is too wide
+    for the screen.
 
     Args:
         groups: All groups.
         group_index: Index of the group under the cursor.
         cursor_cell: Cell of the matrix under the cursor.
-        width: Cells of the screen.
+        width: Width of the screen in cells.
         has_tall_cells: Whether a row of the matrix takes three lines.
     """
     current = groups[group_index]

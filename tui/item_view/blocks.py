@@ -432,19 +432,19 @@ class IndexedItem:
         return self.n_turns > 1 or has_tool_results or self._has_unpaired_steps()
 
     def _explain_missing_call(self, call: Call) -> Call:
-        """Return the call with the decoding error that is shown.
+        """Return a call with the decoding error to show.
 
-        In an incident, the model gave no reply, so the decoder's error about the text of the
-        failure is replaced.
+        In an incident, such as a failed request, the model gave no reply. The decoder's error is
+        then about the text of the failure, so a sentence about the missing reply replaces it.
         """
         if self.item.has_incident and call.decode_error is not None:
             return replace(call, decode_error=NO_ANSWER)
         return call
 
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
-        """Return the pair, with another state if its extra call is not counted as one.
+        """Return a pair of calls, with another state if its extra call does not count as an error.
 
-        An extra call, with the state `+`, is a predicted call without a golden call.
+        An extra call is a predicted call without a golden call. Its state is `+`.
         """
         if pair.state != "+":
             return pair
@@ -479,9 +479,10 @@ class IndexedItem:
         return self.step_counts[self.item.predicted[0].turn] > 1
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the benchmark supplied the earlier turns, so that it judges only the last one.
+        """Whether the benchmark judges only the last turn, because it supplied the turns before it.
 
-        It did if the messages contain golden calls, or if the model did nothing in earlier turns.
+        This is so if the messages contain golden calls, or if the model did nothing in earlier
+        turns.
         """
         has_golden_messages = any(message.name == GOLDEN_CALL for message in self.item.messages)
         if has_golden_messages:

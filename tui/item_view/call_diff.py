@@ -270,10 +270,11 @@ def compute_argument_columns(
 
 
 def _choose_golden_width(cells: int, needed_golden: int, needed_predicted: int) -> int:
-    """Return the width of the column of golden values. Both values share `cells`.
+    """Return the width of the column of golden values, beside which predicted values are shown.
 
-    If both fit, the width is near a fixed value, so that the columns do not move from item to item.
-    Else each value has a half, and the longer one gets what a shorter one leaves.
+    `cells`: width of both columns together. If both kinds of values fit, the width is near a fixed
+    one, so that the columns do not move from item to item. If not, each column has half of the
+    cells, unless one needs less and leaves the rest to the other.
     """
     half = cells // 2
     cells_left_by_predicted = cells - needed_predicted

@@ -604,9 +604,11 @@ class Cursor:
     def _choose_hit(
         self, hits: Sequence[SearchHit], blocks: Sequence[Block], direction: int
     ) -> SearchHit:
-        """Return the place to which a search moves.
+        """Return the search hit to which the cursor moves.
 
-        It is the one after the last place of the same search. A new search begins at the cursor.
+        A repeated search moves to the hit after the last one, or before it if `direction` is -1. A
+        new search moves to the first hit at or below the cursor. The search continues at the other
+        end.
         """
         if self._last_hit in hits:
             next_index = hits.index(self._last_hit) + direction

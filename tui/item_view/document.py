@@ -556,11 +556,11 @@ def _automatic_header_verdict(
 
 
 def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict:
-    """Return the annotator's own verdict on the item for the header: a badge such as PASS where
-    there is room, else its symbol.
+    """Return the annotator's verdict on the item for the header, as a badge such as PASS and as a
+    symbol.
 
-    A verdict on only parts of the item is a symbol in both cases. A verdict that contradicts those
-    on the parts is in parentheses.
+    If the annotator has reviewed only parts of the item, such as a call, the badge is a symbol too.
+    A verdict on the item that contradicts the annotator's verdicts on its parts is in parentheses.
     """
     if row.is_own_verdict_contradicted and not hide_verdicts:
         # A verdict in parentheses does not count.

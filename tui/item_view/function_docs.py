@@ -465,10 +465,11 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[DocsChoice]:
-    """Return which docs the reader can choose for the call at `call_address`.
+    """Return the sets of function docs that the reader can choose for the call at `call_address`.
 
-    A choice is offered only if it shows other docs: `predicted` needs another function than
-    `golden`, and `all` needs several functions. Without a call, only `all` is possible.
+    `golden` is the docs of the golden call. `predicted` is available if the predicted call has
+    another function, and `all` if the item has several functions. Without a call, the only choice
+    is `all`.
     """
     pair = _find_pair(indexed, call_address)
     if pair is None:

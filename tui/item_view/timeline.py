@@ -716,11 +716,11 @@ class _EventFilter:
         return True
 
     def _is_reply_shown(self, message: Message) -> bool:
-        """Whether the text of a reply is shown beside its calls.
+        """Whether the text of a model's reply is shown beside the calls of the reply.
 
-        If a benchmark compares the calls of the turn, a reply with calls is usually their raw text.
-        If it does not, the text belongs to a conversation, unless it is only the raw form of the
-        calls.
+        The text of a reply without calls is always shown. In a turn whose calls the benchmark
+        compares with golden ones, the text is omitted, because it is usually the raw form of the
+        calls. In other turns, it is omitted only if it says nothing but the calls.
         """
         calls = self._calls_by_step.get(message.step, [])
         if not calls or message.name:
@@ -728,11 +728,11 @@ class _EventFilter:
         return not self._has_pairs and not is_only_call_text(message.content, calls)
 
     def _is_log_shown(self, message: Message) -> bool:
-        """Whether a log or system message is shown.
+        """Whether a log message or a system message is shown.
 
-        In a step without calls, a system message is shown, and a log if the model wrote no text in
-        the step. In a step with calls, both are shown only after the last result, and only if the
-        model says nothing in a later step.
+        In a step without calls, system messages are shown. Logs are shown there only if the model
+        wrote no text. In a step with calls, a message is shown only after the last tool result, and
+        only if the model wrote no reply in a later step.
         """
         # An unknown part may be a call or a text, so it is never omitted.
         if message.name == UNKNOWN_PARTS:

@@ -597,10 +597,11 @@ def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) 
 
 
 def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Shrink the column of run names in favour of the column of the first difference.
+    """Return a smaller width for the column of run names, to give the first difference more room.
 
-    It shrinks until the difference has its preferred width. If that would cut the endings that tell
-    the runs apart, it shrinks only until the difference has its comfortable width.
+    The column shrinks until the difference has its preferred width. It keeps the endings by which
+    the names differ, unless the difference would then be narrower than
+    `COMFORTABLE_DIFFERENCE_CELLS`.
     """
     # The cells that the difference would have without shrinking, without the blank before it.
     used_cells = _width_with_blank(width) + _width_with_blank(limits.min_item)
@@ -625,10 +626,11 @@ def _needed_item_width(widths: ColumnWidths) -> int:
 
 
 def _choose_item_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return the width of the column of ids.
+    """Return the width of the column of ids, which shares `free` cells with the first difference.
 
-    Ids are cut down to `min_item`, so that the difference gets its preferred width, and down to
-    `MIN_ID_CELLS`, so that it gets its smallest width.
+    The ids are shortened to `min_item` cells if the difference needs the room for its preferred
+    width. They are shortened further, to `MIN_ID_CELLS`, only if the difference would be narrower
+    than its minimum.
     """
     # A blank stands before the ids, and one before the difference.
     cells_for_both = free - 2

@@ -245,9 +245,9 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels
     for ±2`.
 
-    If items of the sample are undecided, the last part is instead the range of the rate, depending
-    on them. If too many are undecided, only this range is shown. `is_short`: omit the number of
-    labels, and the words after the range.
+    If annotators have not decided some items of the sample, the range in which the rate can lie
+    replaces the number of labels. If many items are undecided, the text is only this range. With
+    `is_short`, the number of labels and the number of undecided items are omitted.
     """
     separator = f" {symbols().separator} "
     text = format_pass_rate_estimate(estimate)

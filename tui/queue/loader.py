@@ -412,10 +412,10 @@ class KnownAnnotator:
 
 
 def read_other_annotators(store: Store) -> list[KnownAnnotator]:
-    """List the other annotators of the workspace, so that the session can switch to one of them.
+    """Return the other annotators of the workspace, to whom the user can switch the session.
 
-    Those with items left to review come first. Blind mode hides how much others have reviewed: it
-    lists only annotators with assigned items.
+    Annotators with items left to review come first. Blind mode lists only annotators to whom a
+    queue file assigns items, because nobody may see there how much others have reviewed.
     """
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
     from fcreview.store.workspace import to_safe_annotator

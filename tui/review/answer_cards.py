@@ -94,8 +94,8 @@ def format_question(case: AdjudicationCase) -> str:
 def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
     """Return ` Is this call correct? simple_13 · turn 1 call 1 unresolved · 2 of 7`.
 
-    The line has the question, the name of the part, and the state of the case. In a narrow line,
-    the question is replaced by its criterion.
+    The line has the question, the name of the part on which annotators disagree, and the state of
+    the case. A narrow line has the criterion instead of the question.
     """
     right = _case_state_line(cases, case)
     start = f" {format_question(case)}"
@@ -159,14 +159,16 @@ def answer_lines(
     screen_size: tuple[int, int],
     pager_key: str,
 ) -> list[Line]:
-    """Return what the adjudicator decides on: the answers of the annotators as cards and, below
-    them, the verdicts of the adjudicator, the majority and the automatic sources.
+    """Return the lines of a disagreement on the adjudication screen.
+
+    The annotators' answers come first, as cards. Below them are the verdicts of the adjudicator,
+    the majority and the automatic sources.
 
     Args:
         case: The disagreement. Annotators are named only if it is resolved.
         role: Who adjudicates.
         screen_size: Columns and rows of the screen.
-        pager_key: The key that shows what does not fit.
+        pager_key: Key that shows cards in full. A hint on a cut card names it.
     """
     cells, screen_rows = screen_size
     is_tall = screen_rows >= BOX_MIN_ROWS

@@ -418,10 +418,10 @@ class ItemReviewer:
         return f"{text}; press {key} for the first" if key else text
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion that lacks one.
+        """Record a score for the next criterion without one, if the cursor is on the scored place.
 
-        The user must see what they score: if the cursor is elsewhere, the key only moves it to that
-        place, and the next key records the score. On an item without scores, the digit records the
+        The user must see what they score. So if the cursor is elsewhere, the key only moves it
+        there, and the next key records the score. On an item without scores, the digit selects the
         reason for an override.
         """
         question = self.recorder.find_next_score(subject)
@@ -465,16 +465,20 @@ class ItemReviewer:
         return replace(subject.question, score_question=score_question)
 
     def describe_automatic_answer(self, subject: ReviewSubject) -> str:
-        """Return the automatic answer, on the target and criterion that the next digit or verdict
-        key answers, in the words of its scale. Empty for the criterion `correct`.
+        """Return the automatic answer to the question that the next digit or verdict key answers.
+
+        The answer is in words, such as `judge: not hallucinated`. It is empty for the criterion
+        `correct`, whose verdict the header shows.
         """
         question = (subject.target, subject.question.criterion)
         target, criterion = self._find_score_of_digits(subject) or question
         return describe_automatic_answer(subject.detail.item, target, criterion)
 
     def _find_score_of_digits(self, subject: ReviewSubject) -> TargetCriterion | None:
-        """Return the target and criterion of the score that a digit records now. None if digits
-        answer the question of the subject, or if the cursor must first move to the score.
+        """Return the (target, criterion) pair whose score a digit key records now.
+
+        Returns None if digits answer the question of the subject instead, if the item has no
+        scores, or if the first digit would only move the cursor to the scored place.
         """
         if subject.question.digit_answers:
             return None
@@ -487,8 +491,8 @@ class ItemReviewer:
     def list_priority_hints(self, subject: ReviewSubject) -> list[tuple[str, str]]:
         """Return the (key, label) pairs that come first in the key line.
 
-        These are the answers of a criterion that has words of its own, such as `hallucinated`, then
-        the reasons for the last override.
+        First are the answers to a question with words instead of pass and fail, such as
+        `hallucinated`. The key to choose labels and the reasons for the last override follow.
         """
         answers = subject.question.digit_answers
         has_scores = bool(find_score_criteria(subject.detail))

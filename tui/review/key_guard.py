@@ -88,9 +88,10 @@ class KeyGuard:
         self._from_list = is_from_list
 
     def record_frame(self, find_flush_time: Callable[[], float]) -> None:
-        """Record that a frame with the current item was sent to the terminal.
+        """Record that the app sent a frame with the current item to the terminal.
 
-        `find_flush_time` returns when the terminal received it. Infinity if it has not yet.
+        `find_flush_time`: returns the time at which the terminal received the frame, or infinity if
+        it has not received the frame yet.
         """
         if self._find_flush_time is _never:
             self._find_flush_time = find_flush_time
@@ -109,8 +110,9 @@ class KeyGuard:
         return self._previous
 
     def has_just_appeared(self, subject: ReviewSubject, key_time: float | None) -> bool:
-        """Whether the item had been on screen for less than the guard time when the key was
-        pressed. `subject` is a result of `subject_at_key_press`.
+        """Whether an item had been on screen for less than the guard time when a key was pressed.
+
+        `subject`: the item, as `subject_at_key_press` returned it.
         """
         if not self.guard_time or key_time is None:
             return False

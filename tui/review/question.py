@@ -160,11 +160,11 @@ def _make_answer_group(
 
 
 def _make_answer_key(item: Item, calls: str) -> str:
-    """Return a text that is equal for equal answers: those with equal calls and, where the reply
-    counts too, with an equal reply.
+    """Return a text that is equal for two runs if they gave the same answer to the same golden
+    answer.
 
-    Golden answers differ if a run was imported with another dataset. Then the same calls are
-    another answer.
+    The calls are compared and, if the benchmark judges the reply, the reply too. Golden answers
+    differ if a run was imported with another version of the dataset.
     """
     reply = _join_replies(item) if _is_reply_judged(item) else ""
     return f"{item.golden_hash} {calls} {reply}"

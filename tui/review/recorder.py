@@ -398,8 +398,10 @@ class ReviewRecorder:
         return SavedReview(review, event, is_contradictory=is_contradictory)
 
     async def _contradicts_own_verdicts(self, review: NewReview) -> bool:
-        """Whether a saved verdict contradicts other verdicts of the annotator on the item, by the
-        rules of the benchmark. Without another verdict, the store need not be asked.
+        """Whether a saved verdict contradicts other verdicts of the same annotator on the item.
+
+        The benchmark's rules decide this: they derive the verdict on an item from those on its
+        parts. The store is read only if the annotator has another verdict on the item.
         """
         subject = review.subject
         annotation = review.annotation

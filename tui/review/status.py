@@ -290,10 +290,10 @@ def _key_hints_status_line(parts: _StatusParts, key_names: Mapping[str, str], ce
 
 
 def _list_right_parts(parts: _StatusParts, question: PendingQuestion) -> list[Line]:
-    """Return what can stand at the right of a message, the widest first.
+    """Return texts for the right side of the status line, from the widest to the narrowest.
 
-    The last one is shown even if it does not fit, because a target other than the item must always
-    be visible.
+    The caller shows the first text that fits, else the last one. So if verdict keys apply to a part
+    of the item, such as a call, even the last text names this part.
     """
     with_pace = _join_parts(parts.pace, parts.all_but_pace)
     if question.target == ITEM:
@@ -545,8 +545,9 @@ class Override:
     def format_question(self, cells: int) -> str:
         """Return the question for a reason: `Why pass although the checker failed simple_3?`.
 
-        A long name is shortened to fit into `cells`. If no name would fit, the question leaves out
-        what the verdict contradicts, because the item may be another one than that on the screen.
+        The name of the item is shortened to fit into `cells`, but never omitted, because another
+        item may be on screen. If there is no room for a name, the words after `Why pass` become
+        `for simple_3?`.
         """
         verdict = format_verdict_with_criterion(self.verdict, self.criterion)
         contradiction = f"the {self.contradicted_source_name} {self._contradicted_action}"
@@ -612,8 +613,10 @@ class OverrideReasons:
         self.is_answered = event.fault == "golden"
 
     def can_digits_record_reason(self, item: int) -> bool:
-        """Whether a digit on this item selects a reason for the last override: while the screen
-        asks for it, and later, to change it, only on the item itself.
+        """Whether a digit key on an item selects a reason for the last override.
+
+        Before a reason is selected, the key works on every item, because the screen asks for the
+        reason. After that, it changes the reason, and works only on the overridden item.
         """
         if self.override is None:
             return False
@@ -645,11 +648,15 @@ class OverrideReasons:
         return f"reasons: {', '.join(numbered)}"
 
     def key_hints(self, *, digits_are_answers: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the keys that select the reason for the last override.
-        Empty if there is no override without a reason.
+        """Return (key, label) pairs for the key line: the keys that select a reason for the last
+        override.
 
-        If no digit can select a reason, the only key is the one that opens the list of reasons.
-        `digits_are_answers`: whether digits give answers or scores, and thus select no reasons.
+        An override is a review that contradicts an automatic verdict. The list is empty if there is
+        no override, or if the last one has a reason already. If no digit can select a reason, only
+        the key that opens the list of reasons is returned.
+
+        Args:
+            digits_are_answers: Whether digits give answers or scores instead of reasons.
         """
         if self.override is None or self.is_answered:
             return []

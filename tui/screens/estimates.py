@@ -282,8 +282,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._draw()
 
     def _list_runs_without_own_estimate(self) -> list[RunRow]:
-        """Return the runs whose own metric is to be estimated, with the run under the cursor first.
-        They have a sample with an estimate of the items passed.
+        """Return the runs for which the benchmark's own metric must still be estimated.
+
+        The run under the cursor comes first. Each of the runs has a sample with an estimated pass
+        rate.
         """
         selected = self._selected_run
         runs = sorted(self._runs, key=lambda run: selected is None or run.run != selected.run)

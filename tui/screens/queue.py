@@ -370,10 +370,10 @@ class QueueScreen(GuardedScreen[None]):
         )
 
     def _starts_blind_session(self, menu_name: str, choice: Any) -> bool:
-        """If the choice is a queue file whose items are reviewed blind, and the session is not
-        blind, start a blind session with this queue.
+        """Start a blind session if the user chose a queue file whose items are reviewed blind.
 
-        Returns whether the choice was such a queue, so that nothing else is left to do.
+        Returns False, without an effect, for any other choice and if the session is blind already.
+        In a browser, a message asks the user to start a blind server instead.
         """
         if menu_name != "file" or not isinstance(choice, str) or self.state.blind:
             return False

@@ -195,9 +195,10 @@ def _list_beginnings(text: str) -> list[str]:
 
 
 def _list_cut_last_parts(text: str, texts: _RunNameTexts, width: int) -> list[str]:
-    """Return the last part of a run name, cut to fit into the column: `…llm_ag…`.
+    """Return a list with the last part of a run name, cut to fit into the column: `…llm_ag…`.
 
-    Empty if the part fits, if it is the whole name, or if another last part begins in the same way.
+    The list is empty if the part fits, if the name has only one part, or if another run name has a
+    last part with the same beginning.
     """
     part = _last_part(text)
     cut_part = truncate(part, width - 1)
@@ -209,11 +210,10 @@ def _list_cut_last_parts(text: str, texts: _RunNameTexts, width: int) -> list[st
 
 
 def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
-    """Return the ends of a run name that no other name has, the widest first: `…llm_agent`,
-    `…_agent`.
+    """Return the endings that only this run name has, the widest first: `…llm_agent`, `…_agent`.
 
-    Only ends of the last part are considered, because that part was added to a name that other runs
-    have too. Empty if the name has only one part.
+    An ending is at most the last part of the name, which was added because other runs have the same
+    name before it. The list is empty if the name has only one part.
     """
     name, separator, part = text.rpartition(NAME_SEPARATOR)
     if not separator:
@@ -233,9 +233,10 @@ def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
 
 
 def measure_distinguishing_endings(names: Sequence[str]) -> int:
-    """Return the width that all run names need, to show an end that no other name has.
+    """Return the width, in cells, at which each run name can show an ending that no other name has.
 
-    The shortest such end of each name counts. 0 if no name has several parts.
+    It is the width of the shortest such ending, for the name that needs most. It is 0 if no name
+    has several parts.
     """
     texts = _RunNameTexts.index_names(names)
     width = 0

@@ -35,8 +35,10 @@ def compare_with_accepted_golden(detail: ItemDetail, compare: GoldenComparer) ->
 
 
 def _moves_parts_with_verdicts(detail: ItemDetail, corrected: Item) -> bool:
-    """Whether verdicts or reviews of calls and arguments would stand beside other calls, because
-    the corrected golden answer has other pairs.
+    """Whether verdicts on calls or arguments would refer to other calls in the corrected item.
+
+    A corrected golden answer can pair the calls differently. Verdicts name a call by its position,
+    so they would then stand beside another call. Reviews count as verdicts here.
     """
     targets = [verdict.target for verdict in detail.item.verdicts]
     targets += [opinion.target for opinion in detail.opinions]

@@ -42,9 +42,10 @@ def make_scope_of_list(state: QueueState) -> FigureScope:
 
 
 def make_scope_of_all_items(view: View) -> FigureScope:
-    """Return the scope of all items of the runs of a list, or of its queue file. Its filter,
-    search, selection and order are ignored, because figures of a part that someone selected by its
-    verdicts would be wrong for the whole.
+    """Return the scope of all items in the runs, or in the queue file, that a list shows.
+
+    The filter, search, selection and order of the list are ignored. If someone selected items by
+    their verdicts, figures about this selection would be wrong for the whole run.
     """
     return make_scope(View(queue=view.queue_file or "dataset", runs=view.runs))
 

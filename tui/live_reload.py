@@ -559,16 +559,18 @@ class LiveReload:
         return panes
 
     def _find_new_runs(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the opened runs after the import, or of the shown runs if the
-        queue shows others.
+        """Return the numbers of the runs that the queue shows after an import.
+
+        These are the opened runs. If the queue shows other runs, these stay.
         """
         scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _list_new_views(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of each open item as they will be after the reload.
+        """Return the views of the list and of each open item, with the runs as they are after an
+        import.
 
-        Their runs are the new ones, their item numbers still the old ones.
+        A view names items by number. These numbers are still those of the old store.
         """
         state = self._queue_screen.state
         views = [state.view]
@@ -583,11 +585,11 @@ class LiveReload:
         return new_views
 
     def _take_screen_snapshot(self) -> _ScreenSnapshot | None:
-        """Return values that change when the screen changes.
+        """Return facts about the screen by which a reload notices that the screen has changed.
 
-        A reload starts again if they differ after it has read the new data. None if no reload is
-        possible now: while a key press is handled, while rows or an item are loading, or while a
-        screen without an item covers the queue.
+        The reload compares two snapshots, from before and after it reads the new data. Returns None
+        if no reload is possible now: while a key press is handled, while rows or an item are
+        loading, or while a screen without an item covers the queue.
         """
         screens = self._app.screen_stack
         covering_screens = screens[1:]

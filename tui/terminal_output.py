@@ -425,11 +425,12 @@ class CellWriter:
                 self._parts.append("".join(cell.text for cell in adjacent_cells))
 
     def _write_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> None:
-        """Erase or write adjacent blanks, whichever takes fewer bytes.
+        """Draw adjacent blanks, with spaces or with erase sequences, whichever takes fewer bytes.
 
         Args:
-            end: End of the range to which the blanks belong.
-            is_last: Whether the blanks end the range, so that the cursor need not follow.
+            end: Column at which the range of cells with these blanks ends.
+            is_last: Whether no text follows in the range, so that the cursor need not move behind
+                the blanks.
         """
         # `X` erases from the cursor on, `C` moves the cursor to the right, `K` erases to the end of
         # the line.
@@ -653,10 +654,12 @@ class ScreenDiff:
         return any(span.row > rows or span.column - 1 + len(span.cells) > columns for span in spans)
 
     def _store_and_check_free_order(self, span: Span) -> bool:
-        """Store a span of cells. Return whether the cells of its row may be written in any order.
+        """Store a span of cells, and return whether the cells of its row may be written in any
+        order.
 
-        They are written in Textual's order if the span has a character whose width differs between
-        terminals, or if it overwrites only one half of a wide character.
+        They may not if the span has a character whose width differs between terminals, or
+        overwrites half of a wide character. They are then written in the order in which Textual
+        wrote them.
         """
         row = self._rows.setdefault(span.row, [])
         start = span.column - 1
@@ -1060,10 +1063,11 @@ def can_erase_with_background() -> bool:
 
 
 class PacketWriter:
-    """Writes packets to a pipe, one after the other.
+    """Writer that sends packets to a pipe, each in one piece.
 
-    The thread that reads keys also sends the chunks of downloads. A chunk does not fit the pipe, so
-    that without a lock, a frame of another thread could be written into its middle.
+    Several threads send packets: frames of the screen, and chunks of downloads. A lock is needed
+    because a chunk does not fit into the pipe at once, so a frame could be written into the middle
+    of it.
     """
 
     def __init__(self, descriptor: int) -> None:

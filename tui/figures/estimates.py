@@ -264,8 +264,10 @@ OPEN_CELLS = 6
 
 
 def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
-    """Return what the reviews of a sample have decided, by automatic verdict, and who has how much
-    left.
+    """Return a table of a sample's review outcomes, and a progress bar for each queue file.
+
+    The table counts the sampled items by automatic verdict: decided, unsure and in disagreement.
+    Without a sample, a line says so.
     """
     if sample is None:
         return [make_line("reading", "dim")]

@@ -126,10 +126,10 @@ class Overview:
 
     @property
     def missing_verdict_reason(self) -> str:
-        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`. Empty if
-        some may have one.
+        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`.
 
-        For several runs with different reasons, it is only `no verdicts`.
+        If several runs have different reasons, the text is only `no verdicts`. It is empty if items
+        of some run can have a verdict.
         """
         reasons = {run.info.missing_verdict_reason for run in self.runs}
         if not reasons or "" in reasons or self.n_failures:
@@ -441,7 +441,7 @@ def _list_own_score_columns(
 
 
 def _pending_score_column(metric_title: str) -> FixedColumn[RunRow]:
-    """Return the column of a metric that is still computed. It is as wide as it will be then."""
+    """Return a column of ellipses for a metric that is still being computed. Its width is final."""
     title = sanitize(metric_title)
     width = max(display_width(title), OWN_SCORE_CELLS)
     waiting = make_line(symbols().ellipsis, "dim")
@@ -682,8 +682,10 @@ def _list_score_columns(overview: Overview, width: int) -> list[FixedColumn[RunR
 def _score_name_column(
     overview: Overview, runs: Sequence[RunRow], room: int
 ) -> FixedColumn[RunRow]:
-    """Return the column with the names of the runs, as wide as the longest name if `room` cells
-    and the maximum allow it. It is never narrower than the minimum, even without room.
+    """Return the column with the names of the runs.
+
+    It is as wide as the longest name, but at most `room` or `MAX_NAME_CELLS`, and at least
+    `MIN_NAME_CELLS`. Widths are in cells.
     """
     labels = format_run_names(overview.runs)
     longest_name = max((display_width(labels[run.run]) for run in runs), default=0)

@@ -628,8 +628,10 @@ def _stacked_predicted_lines(
 
 
 def _stacked_heading(row: ArgumentRow, first_difference: int | None, cells: int) -> Line:
-    """Return the state, the name and the place of the first difference. `first_difference`:
-    character offset, or None if it is unknown.
+    """Return the heading of an argument whose values are one below the other.
+
+    It has the state, the name and the place of the first difference. `first_difference`: index of a
+    character, or None if it is unknown.
     """
     line = LineBuilder()
     line.add(*_state_sign(row))

@@ -454,8 +454,9 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
 
 
 def _is_uncounted_error(indexed: IndexedItem, pair: CallPair) -> bool:
-    """Whether the benchmark does not count a missing or different call. That reveals a rule of the
-    verdict, so blind review hides it.
+    """Whether the benchmark ignores a missing or different call in the verdict.
+
+    The result is False in blind review, because it would reveal a part of the verdict.
     """
     if indexed.hide_verdicts or pair.state not in "-!":
         return False

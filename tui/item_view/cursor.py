@@ -74,10 +74,10 @@ def _is_in_full_text(block: Block, text: str) -> bool:
 
 
 def _folds_that_reveal(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
-    """Return the folds that make a place of the text visible, by block key.
+    """Return which blocks to unfold, so that a search hit becomes visible: block key -> False.
 
-    They unfold the block with the text and the blocks around it. A text that only the pager shows
-    needs no unfolded block of its own.
+    These are the block with the found text and the blocks that contain it. If only the pager shows
+    the text, the block itself stays folded.
     """
     hit_block = next(block for block in blocks if block.key == hit.key)
     keys_to_unfold = {hit_block.parent, get_enclosing_call_address(hit.key)}

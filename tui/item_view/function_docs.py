@@ -313,10 +313,10 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
 def _functions_of_pair(
     indexed: IndexedItem, pair: CallPair, argument_path: str | None
 ) -> RelevantFunctions:
-    """Return the functions of a pair of calls, which can differ, and the parameter to mark in their
-    docs.
+    """Return the functions whose docs to show for a pair of a golden and a predicted call.
 
-    The parameter is that of the argument at the cursor, else of the first different argument.
+    The two calls can have different functions. The result also names the parameter to mark in the
+    docs: that of the argument at the cursor, else of the first different argument.
     """
     distinct_names = dict.fromkeys(function_name_by_side(indexed, pair).values())
     path = argument_path or _find_first_differing_path(pair)

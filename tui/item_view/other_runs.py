@@ -135,10 +135,10 @@ def read_outcomes(
 
 
 def find_most_given_answer(store: Store, item: int) -> int | None:
-    """Return the number of an item whose calls most runs predicted for the same question.
+    """Return the number of an item with the answer that most runs gave to the question of `item`.
 
-    The calls are compared as texts. None if no run predicted calls. If two answers are equally
-    frequent, the one that was found first counts.
+    The answers are compared by the text of their predicted calls. Of equally frequent ones, the
+    first counts. Returns None if no run predicted calls.
     """
     first_item_by_calls: dict[str, int] = {}
     n_runs: Counter[str] = Counter()

@@ -111,10 +111,10 @@ def _overview_states(indexed: IndexedItem, turn: int) -> Sequence[str]:
 def wrap_entries_around(
     label: str, entries: Sequence[Line], important: int, cells: int
 ) -> list[Line]:
-    """Lay out entries after a label on `OVERVIEW_ROWS` rows.
+    """Lay out entries after a label on at most `OVERVIEW_ROWS` rows.
 
-    If that is not enough, only the rows around the entry at index `important` are shown, with an
-    ellipsis where entries are omitted.
+    If there are too many entries, only the rows around the entry at index `important` are shown. An
+    ellipsis stands where entries are omitted.
     """
     all_rows = wrap_entries(label, entries, cells)
     if len(all_rows) <= OVERVIEW_ROWS:
@@ -340,10 +340,10 @@ def _sender_label(message: Message) -> str:
 def _is_opening_message_shown(
     indexed: IndexedItem, turn: int, message_index: int, options: DisplayOptions
 ) -> bool:
-    """Whether a message before the model's first step is shown.
+    """Whether a message is shown that comes before the model's first step.
 
-    In the full dialogue, all of them are shown. Else, messages that do not matter for most reviews
-    are left out.
+    The full dialogue has all these messages, except those that the task section shows. Otherwise,
+    messages that do not matter for most reviews are omitted too.
     """
     message = indexed.messages[turn][message_index]
     if is_task_message(indexed.item, message):

@@ -164,8 +164,10 @@ def _review_mark(opinion: Opinion) -> StyledText:
 
 
 def _is_shown_as_symbol(value: Any, criterion: str) -> bool:
-    """Whether a symbol says enough: not for labels, and not for true and false on a criterion whose
-    values are yes and no.
+    """Whether the value of a verdict is shown as a symbol instead of a word.
+
+    Labels are shown as words. True and false have symbols only on criteria where they mean pass and
+    fail, not yes and no.
     """
     if isinstance(value, bool):
         return criterion in PASS_FAIL_CRITERIA
@@ -635,8 +637,8 @@ JUDGE_LINE_MARGIN = 10
 def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
     """Render verdicts of judges next to each other: `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`.
 
-    A new line begins where the old one is full. The name of a judge stands before its first verdict
-    on each line, but not before its next verdicts there.
+    Verdicts that do not fit continue on the next line. Each line names a judge once, before the
+    first of several verdicts in a row by this judge.
     """
     lines: list[Line] = []
     line = LineBuilder()
@@ -776,10 +778,10 @@ def target_verdict_and_review_blocks(
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
-    """Return the automatic verdicts to show below a target, such as a turn or a call.
+    """Return the automatic verdicts to show at a target, such as a turn or a call.
 
-    A judge's pass without a rationale says nothing and is left out. The verdicts on the arguments
-    of a call that find an error are shown at the call.
+    A judge's pass without a rationale is omitted, because it says nothing. If the target is a call,
+    verdicts on its arguments are added if they found an error.
     """
     shown = []
     for verdict in indexed.verdicts.get(target, ()):

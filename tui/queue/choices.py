@@ -389,10 +389,10 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
 
 
 def _failure_example_line(group: ClusterGroup, code: str, cells: int) -> Line:
-    """Return the second line of a failure reason: its error type and the first difference of an
-    example.
+    """Return the second line of a failure reason, below its meaning.
 
-    `code`: the error type. Empty if the first line shows it instead of a meaning.
+    The line has the error type and the first difference of an example. `code`: the error type, or
+    an empty text if the first line already shows the error type.
     """
     line = LineBuilder()
     if code:

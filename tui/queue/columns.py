@@ -77,10 +77,12 @@ def find_displayed_error_type(row: QueueRow) -> str:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return what the last column of the queue says about an item.
+    """Return the text in the last column of the queue, usually the first difference between the
+    calls.
 
-    It is the first of these: why the item has no answer, that it passes with a corrected golden
-    answer, the first difference between the calls, the meaning of the error type.
+    For an item without an answer, the text is the reason. For an item that passes with a corrected
+    golden answer, it says so. For an item without a difference, it is the meaning of the error
+    type.
     """
     if row.is_incident:
         return make_line(describe_incident(row.incident or "", row.incident_certainty), "warn")

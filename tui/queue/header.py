@@ -578,9 +578,10 @@ def format_queue_facts(
 
 
 def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: int) -> str:
-    """Return the filter or search and a shortened run name, if both fit into `cells`.
+    """Return a filter or search with a shortened run name after it, in at most `cells` cells.
 
-    If not, the search is shortened. If that is not enough either, only the run name is left.
+    If there is not enough room, the search is shortened. If even that does not suffice, the result
+    is only the run name.
     """
     separator = f" {symbols().separator} "
     name = sanitize(run_name)

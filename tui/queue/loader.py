@@ -519,10 +519,10 @@ class QueueNavigator:
     def locate_item(
         cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None
     ) -> QueueNavigator:
-        """Return a navigator that stands at an item of the queue.
+        """Return a navigator with the position of an item in the queue.
 
-        An item can leave the queue, for example when a review changes it. Then the navigator
-        continues from the last position of `previous`.
+        A review can remove the item from the queue. Then the navigator keeps the last position of
+        `previous`, so that the annotator continues there.
         """
         position = store.find_position(view, item)
         last_position = position

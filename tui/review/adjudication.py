@@ -90,8 +90,8 @@ class CaseList:
     def from_disagreements(cls, item_disagreements: Iterable[tuple[int, Disagreement]]) -> CaseList:
         """Create the list from (item number, disagreement) pairs.
 
-        The items stay in this order. Of one item, the disagreement on the item itself comes after
-        those on its parts, because they decide it.
+        The items stay in the order of the pairs. The disagreement on a whole item comes after those
+        on parts of it, because resolving the parts often resolves the item.
         """
         cases_by_item: dict[int, list[AdjudicationCase]] = {}
         for item, disagreement in item_disagreements:

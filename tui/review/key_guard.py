@@ -74,8 +74,8 @@ class KeyGuard:
     def record_new_item(self, *, is_from_list: bool) -> None:
         """Record that a new item was selected but is not on screen yet.
 
-        `is_from_list`: the item was selected in the list, which already highlights it. Then keys
-        are never for the previous item.
+        `is_from_list`: whether the user selected the item in the list, where it is highlighted at
+        once. A key that is pressed now then cannot be meant for the previous item.
         """
         drawn_at = self.drawn_at
         if is_from_list:
@@ -147,9 +147,10 @@ class KeyGuard:
 
 
 def _is_repeat(press: VerdictPress, earlier: VerdictPress | None, seconds: float) -> bool:
-    """Whether a press repeats an earlier one within this time.
+    """Whether a press is the same verdict on the same target as an earlier one, within `seconds`.
 
-    A press with the same time is a command that no key started.
+    Presses with equal times do not repeat each other, because one of them is a command without a
+    key.
     """
     if earlier is None or earlier.verdict_key != press.verdict_key:
         return False

@@ -121,9 +121,10 @@ class ItemPrefetcher:
         return displayed
 
     async def _read_prefetched(self, item: int) -> DisplayedItem | None:
-        """Return an item that was read in advance, or None.
+        """Return the item with this number if it was read in advance.
 
-        None also if that failed. The caller then reads the item again, and gets the error.
+        Returns None if it was not, or if the reading failed. The caller then reads the item and
+        gets the error.
         """
         prefetched = self._prefetched.pop(item, None)
         if prefetched is not None:

@@ -439,11 +439,11 @@ def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -
 
 
 def _call_lines(item: Item, cells: int) -> list[Line]:
-    """Return the calls of an answer: different ones with their arguments, then equal and further
-    ones.
+    """Return the lines of an answer's calls, compared with the golden calls.
 
-    Golden and predicted calls are compared in pairs. A pair can also consist of one call without a
-    counterpart. An answer without any call shows the beginning of its reply.
+    Calls that differ from a golden call come first, with their arguments. Equal calls follow, then
+    calls that are compared with nothing. If the answer has no calls, the beginning of the reply is
+    shown.
     """
     indexed = IndexedItem(item)
     pairs = [pair for turn in sorted(indexed.pairs) for pair in indexed.pairs[turn]]

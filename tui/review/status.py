@@ -114,9 +114,9 @@ class Pace:
         self.n_left = None
 
     def set_count(self, n_left: int, n_changes: int) -> None:
-        """Set the number of items left, unless something changed since the count began.
+        """Set the number of items left, unless reviews or the list changed while they were counted.
 
-        `n_changes`: value of the attribute when the count began.
+        `n_changes`: value of `Pace.n_changes` when the count began.
         """
         if self.n_changes == n_changes:
             self.n_left = n_left
@@ -258,8 +258,8 @@ def _message_status_line(
 
 
 def _names_target(text: str, question: PendingQuestion) -> bool:
-    """Whether a message ends with the part of the item that the right side of the line also
-    names.
+    """Whether a message ends with the name of the reviewed part, so that the line need not repeat
+    it.
     """
     return question.target != ITEM and text.endswith(_target_ending(question))
 

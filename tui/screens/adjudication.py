@@ -378,11 +378,10 @@ class AdjudicationScreen(GuardedScreen[None]):
     # -- reviews
 
     def _must_ignore_key(self, key_name: str) -> bool:
-        """Whether to ignore a verdict key, because the user cannot have meant the disagreement on
-        screen.
+        """Whether to ignore a verdict key, because it cannot have been meant for this disagreement.
 
-        This is so if another disagreement appeared while the key was pressed. The status line then
-        says so.
+        The disagreement may have appeared just before the key was pressed, or the key may be the
+        same press again. A message then gives the reason.
         """
         case = self.adjudicator.cases.current
         detail = self.adjudicator.detail

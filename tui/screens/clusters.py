@@ -375,7 +375,8 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             scope: Items whose failures are counted.
             state: State of the table, kept until the table opens again. Its counts are shown at
                 once.
-            clear_filter: Lets the list below show all items, as the table then does.
+            clear_filter: Clears the filter of the queue. Called when the user clears the filter
+                here.
             run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
         # The path in the top line names the run if there is only one.

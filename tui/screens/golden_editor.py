@@ -133,10 +133,10 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, at which the cursor should stand to correct a problem.
+    """Return the index in `text` of the JSON string that a message about a problem names.
 
-    It is the position of the JSON string in `text` that the message `problem` contains. The most
-    deeply nested one is the most precise. 0 if the message contains none.
+    The cursor moves there, so that the user can correct the problem. If the message names several
+    strings, the most deeply nested one counts. Returns 0 if it names none.
     """
     depth = 0
     deepest_match = 0

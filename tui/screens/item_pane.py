@@ -220,8 +220,10 @@ class ItemPane(Vertical):
         return self.cursor.criterion if self._is_target_at_cursor else ""
 
     def _subject_at_key_press(self) -> ReviewSubject | None:
-        """Return the item and target on screen at the last key press. If list and header named
-        different items then, ring the bell and return None.
+        """Return the item and the part of it that were on screen when the user last pressed a key.
+
+        If the list and the header named different items at that time, the app rings the bell and
+        the result is None.
         """
         pressed = self._last_key_time
         if self._key_guard.is_item_ambiguous(pressed):
@@ -522,8 +524,9 @@ class ItemPane(Vertical):
         )
 
     def _draw_priority_hints(self) -> None:
-        """Show the answers of the target and the reasons for an override, unless the keys act on
-        the list.
+        """Show the keys for answers and for override reasons in the key line.
+
+        They are omitted while the list has the focus, because keys then act on the list.
         """
         hints: list[tuple[str, str]] = []
         if not self.follows_list:

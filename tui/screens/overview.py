@@ -282,8 +282,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return [progress.queue for progress in self._overview.queues or ()]
 
     def _restore_cursors(self) -> None:
-        """Move the cursor of each list to the entry where the user left it, as soon as the list has
-        this entry. A list in which the user moved in the meantime stays.
+        """Move the cursor of each list to the entry on which the user left the list.
+
+        A list may not have this entry yet, because it is still loading. Then a later call moves the
+        cursor. If the user has moved the cursor in the meantime, it stays.
         """
         for name, key in list(self._entries_to_restore.items()):
             entry_list = self._get_list(name)

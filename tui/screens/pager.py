@@ -361,9 +361,10 @@ def ask_copy(view: ItemView, session: Session) -> None:
 async def query_if_item_stays(
     view: ItemView, session: Session, item: int, read: Callable[[Any], T]
 ) -> T | None:
-    """Run a query about the displayed item, whose result is shown beside or above it.
+    """Return the result of a query about the displayed item, if the item is still displayed then.
 
-    Returns None if the query fails, which a message says, or if another item was opened meanwhile.
+    Returns None if the user has opened another item or screen meanwhile. If the query fails, a
+    message says so, and the result is None too.
     """
     try:
         result = await session.read(read)

@@ -150,12 +150,12 @@ class PaletteContext:
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
     def queue_actions(self) -> Sequence[Action]:
-        """Return the actions that open lists and screens of the queue, for the palette on other
-        screens.
+        """Return the queue's actions that open lists and screens, for the command palette of
+        another screen.
 
-        Actions that the screen itself has are left out, and those that the queue hides, for example
-        in blind mode. Empty if the palette is above the queue, whose actions the palette lists
-        anyway.
+        Actions that the other screen has too are omitted, and those that the queue hides, for
+        example in blind mode. The result is empty on the queue, because the palette there has all
+        its actions already.
         """
         if self._queue is None or self._is_queue_on_top:
             return []

@@ -575,8 +575,9 @@ class QueueScreen(GuardedScreen[None]):
 
     @property
     def hint_labels(self) -> Mapping[str, str]:
-        """Label of the key that leaves the list, if it does not quit but returns to the level
-        above.
+        """Label of the action `queue.quit` where its key returns to the level above, by action id.
+
+        It is empty at the top level, where the key quits the app.
         """
         if not self._levels.above:
             return {}

@@ -302,8 +302,9 @@ class TagsScreen(BottomDialog[list[str] | None]):
         Args:
             load_used: Loads the tags of earlier reviews.
             name: Name to show, such as the id of an item that is not on screen.
-            label: Title. If it is not `tags`, the list has response labels. Labels are a verdict,
-                so saving them unchanged returns the list. Saving unchanged tags returns None.
+            label: Title. A title other than `tags` means that the list has response labels, which
+                are a verdict. If the user saves them unchanged, the result is the list. For
+                unchanged tags, it is None.
         """
         super().__init__()
         self._about = name

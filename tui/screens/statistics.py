@@ -498,8 +498,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         return Picture("Automatic and human verdicts", facts=facts, lines=lines)
 
     def _find_cursor_cell(self, group: CalibrationGroup) -> ConfusionCell | None:
-        """Return the cell of the row under the cursor. The rows of the cells are the first below
-        the heading.
+        """Return the cell of the confusion matrix that the row under the cursor lists.
+
+        The first rows below a heading are cells. Returns None on the heading and on the rows after
+        them.
         """
         cells = group.calibration.cells
         index = self._cursor_index_in_group

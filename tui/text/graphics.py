@@ -225,9 +225,11 @@ MIN_NAME_CELLS = 6
 def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
     """Return the top line of a screen: `fcreview run › queue › item text on the right`.
 
-    `path`: sanitized names of the screens, this screen last. If the line is too short, the first
-    names are omitted. The last omitted one may keep its end, because the end of a run's name
-    distinguishes it from other runs of the model.
+    If the line is too short, names at the beginning of the path are omitted. The last of them may
+    keep its end, because runs of one model differ at the end of their names.
+
+    Args:
+        path: Sanitized names of the open screens. The last one is the screen itself.
     """
     program = f" {PROGRAM_NAME} "
     path_cells = cells - display_width(program) - line_width(right_text) - TOP_LINE_BLANKS

@@ -263,7 +263,7 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     """Yield short forms of an id, the best first.
 
     The first forms keep the character at `kept_index`, where the id begins to differ from other
-    ids. The later ones are for the case that all of them are taken.
+    ids. The later forms are worse. They are used if other ids already have all of the first forms.
     """
     index_before = max(kept_index - 1, 0)
     for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):

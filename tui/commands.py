@@ -502,7 +502,10 @@ class _RedirectedCommand(NamedTuple):
 def _redirect_output(
     form: CommandForm, arguments: Sequence[str], folder: Path
 ) -> _RedirectedCommand:
-    """Replace the output file of a command by a file in `folder` with the same name."""
+    """Return the arguments of a command, with a file in `folder` as its output.
+
+    The file has the name that the user typed. Arguments without an output file stay the same.
+    """
     redirected = _RedirectedCommand([], output_paths=[])
     output_flag = f"--{form.download}="
     for argument in arguments:

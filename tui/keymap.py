@@ -312,8 +312,8 @@ QUIT_ACTIONS = ("queue.quit", "overview.quit")
 
 
 def _rank_action(name: str, rank: int) -> tuple[int, int]:
-    """Return the sort key of an action: those that quit come after the others, and those of the app
-    last.
+    """Return the sort key of an action: ordinary actions, then those that quit, then those of the
+    app.
     """
     if name.startswith("app."):
         return 2, rank

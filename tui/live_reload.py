@@ -169,8 +169,9 @@ def _list_item_values(filter_text: str) -> list[FilterValue]:
 def _map_item_numbers(
     values: Sequence[FilterValue], old_store: Store, new_store: Store
 ) -> dict[str, int]:
-    """Return the new number of each item number in a filter. Removed items and invalid values are
-    missing.
+    """Return the numbers that the items in a filter have after an import, by their old numbers.
+
+    Removed items are missing, and so are values that are no numbers.
     """
     old_numbers = []
     for value in values:

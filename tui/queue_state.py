@@ -204,7 +204,10 @@ class QueueState:
         self.items = tuple(item_numbers)
 
     def show_all_in_order(self) -> None:
-        """Leave an order that hides items: a queue file, the suspects or another partial queue."""
+        """Change to the order of the dataset if the current order hides items.
+
+        Such orders are a queue file and partial queues, for example the suspects.
+        """
         if self.queue == self.file or self.queue in PARTIAL_QUEUES:
             self.queue = "dataset"
 

@@ -405,7 +405,10 @@ class Session(SessionSettings):
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def _run_change(self, change: Callable[[Reviewer], T], queue_file: str | None) -> T:
-        """Call a function that writes reviews in the queue file that was open at the key press."""
+        """Call a function that writes reviews, and return its result.
+
+        `queue_file`: queue file that was open when the user pressed the key. The reviews name it.
+        """
         reviewer = self._get_reviewer()
         reviewer.queue = queue_file
         return change(reviewer)

@@ -112,15 +112,22 @@ class RunSample:
 
     @property
     def n_needed(self) -> int | None:
-        """Number of further labels that the leading estimate needs for the target interval."""
+        """Number of further labels for the target interval, or None if it is unknown.
+
+        The interval is that of the benchmark's own metric or, without an estimate of it, of the
+        pass rate.
+        """
         if self.own_estimate is not None:
             return self.own_estimate.needed
         return None if self.estimate is None else self.estimate.needed
 
     @property
     def half_width(self) -> float | None:
-        """Half width of the interval of the leading estimate, in percentage points. None without
-        an interval.
+        """Half the width of the confidence interval, in percentage points, or None without an
+        interval.
+
+        The interval is that of the benchmark's own metric or, without an estimate of it, of the
+        pass rate.
         """
         own = self.own_estimate
         if own is not None:

@@ -463,8 +463,9 @@ def _overall_rate_column(runs: Sequence[RunRow]) -> FixedColumn[RunRow]:
 
 
 def _overall_bar_column(bar_cells: int) -> FixedColumn[RunRow]:
-    """Return the column of the bars, with a blank after the bar. Without room for a bar, it is
-    only blank.
+    """Return the column that draws each overall pass rate as a bar of `bar_cells` cells.
+
+    With 0 cells, the column is only a blank.
     """
 
     def make_cell(run: RunRow) -> Line:
@@ -479,8 +480,9 @@ def _overall_bar_column(bar_cells: int) -> FixedColumn[RunRow]:
 
 
 def _list_extra_columns(runs: Sequence[RunRow]) -> list[FixedColumn[RunRow]]:
-    """Return the rates without incidents, if a run has incidents, and the numbers of items, if a
-    run lacks items.
+    """Return further columns of the run table, if a run needs them.
+
+    These are the pass rate without incidents, and the number of items if a run lacks some.
     """
     columns = []
     if any(run.incidents for run in runs):

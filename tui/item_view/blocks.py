@@ -106,7 +106,11 @@ def _find_guessed_step(item: Item) -> Verdict | None:
 
 
 def _choose_marked_step(marks: Sequence[Opinion], annotator: str) -> Any:
-    """Return the message that the marks of annotators choose. None if they choose none."""
+    """Return the number of the message that annotators marked as the decisive step.
+
+    The adjudicator's mark counts first, then that of `annotator`, then one on which all agree.
+    Returns None if no mark counts.
+    """
     adjudicated = [opinion.verdict for opinion in marks if opinion.is_adjudication]
     own = [opinion.verdict for opinion in marks if opinion.annotator == annotator]
     chosen = adjudicated or own
@@ -309,7 +313,7 @@ def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 @dataclass(frozen=True, slots=True)
 class CallOrder:
-    """Order of the calls of a turn.
+    """Numbers of the calls in a turn, and whether the model changed the order of the golden calls.
 
     It is computed once, because a turn can have thousands of calls.
     """

@@ -550,8 +550,9 @@ def _wrapped_predicted_value(
 
 
 def _is_unimportant(row: ArgumentRow) -> bool:
-    """Whether there is nothing to review: the values are equal, or the prediction may lack the
-    argument.
+    """Whether an argument needs no review.
+
+    This is so if its values are equal, or if the prediction may omit the argument.
     """
     return row.state == "=" or _is_accepted_omission(row)
 

@@ -252,8 +252,10 @@ def first_difference_index(blocks: Sequence[Block]) -> int | None:
 
 
 def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
-    """Return the address that a verdict at a block applies to: the target of the block, else its
-    turn, else the item.
+    """Return the address of what a verdict key reviews if the cursor is on the block at `index`.
+
+    It is the target of the block, such as a call. Else it is the turn that contains the block, or
+    the item.
     """
     if not 0 <= index < len(blocks):
         return ITEM
@@ -312,9 +314,7 @@ class Cursor:
 
     @property
     def has_own_verdict(self) -> bool:
-        """Whether the block at the cursor can have a verdict of its own, other than the verdict
-        on the item.
-        """
+        """Whether a verdict key can review the block at the cursor instead of the whole item."""
         return self.target != ITEM or bool(self.criterion)
 
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
@@ -550,8 +550,10 @@ class Cursor:
         return next_docs_choice(choices, current)
 
     def _find_docs_index(self, choice: DocsChoice, address: str | None) -> int:
-        """Return the index of the function docs that are shown, else of the call, else of the
-        block under the cursor.
+        """Return the index of the block to show after the choice of function docs changed.
+
+        It is the block of the docs or, if no docs are chosen, that of the call at `address`.
+        Without either, it is the block under the cursor.
         """
         key = address
         if choice == "all":

@@ -498,8 +498,11 @@ def _find_pair(indexed: IndexedItem, call_address: str | None) -> CallPair | Non
 
 
 def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> DocsChoice:
-    """Return the choice after `current`. The empty choice (no docs) is before the first choice and
-    after the last. If `current` is not available, return the last choice.
+    """Return the choice of function docs that follows `current` when the user presses the key
+    again.
+
+    Before the first and after the last choice, no docs are shown (an empty text). If `current` is
+    not available at this call, the last choice follows.
     """
     if current == "":
         return choices[0]

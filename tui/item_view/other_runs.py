@@ -125,7 +125,10 @@ def get_automatic_verdict(row: QueueRow) -> bool | None:
 def read_outcomes(
     runs: Sequence[RunRow], sources: Sequence[VerdictSource], store: Store
 ) -> list[list[ItemOutcome]]:
-    """Return the outcomes of all items of each run, with its source of verdicts."""
+    """Return the outcomes of all items, in one list for each run.
+
+    `sources`: source of the verdicts for each run, such as official, in the order of `runs`.
+    """
     outcomes = []
     view = View(queue="dataset")
     for row, source in zip(runs, sources, strict=True):

@@ -188,7 +188,7 @@ def _name_message_events(messages: Sequence[Message], n_calls: int) -> list[str 
 
 
 def _count_first_replies(messages: Sequence[Message]) -> int:
-    """Return the number of messages of the model before the first message of another role."""
+    """Return the number of messages at the beginning that are by the model."""
     for index, message in enumerate(messages):
         if message.role != "assistant":
             return index
@@ -241,11 +241,10 @@ def _find_first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
 def _missing_calls_by_predecessor(
     indexed: IndexedItem, turn: int
 ) -> dict[int | None, list[TimelineEvent]]:
-    """Group the golden calls that the model did not make by the predicted call after which they are
-    shown.
+    """Return the golden calls that the model did not make, by where they are shown.
 
-    The keys are indexes of predicted calls. The key is None for golden calls before the first
-    predicted one.
+    A key is the index of the predicted call after which the golden calls are shown. The key is None
+    for those before the first predicted call.
     """
     missing: dict[int | None, list[TimelineEvent]] = {}
     predecessor: int | None = None

@@ -208,8 +208,9 @@ def _conversation_items_line(
 
 @dataclass(frozen=True, slots=True)
 class _ShownSiblings:
-    """Items of a conversation from `first` to `last`, around the displayed item. All are indexes
-    from 0.
+    """Range of items of one conversation, which are shown on a line around the displayed item.
+
+    `displayed`, `first` and `last` are indexes in `siblings`. The index of the first sibling is 0.
     """
 
     siblings: Sequence[Sibling]

@@ -491,8 +491,9 @@ def _golden_fix_lines(decision: GoldenFixDecision, detail: ItemDetail, cells: in
 
 
 def _describe_comparison(row: QueueRow) -> str:
-    """Say what a corrected golden answer means for the verdict, above calls that are compared with
-    it.
+    """Return whether the prediction passes with a corrected golden answer.
+
+    The text stands above the calls, which are compared with the corrected answer.
     """
     if row.golden_verdict is None:
         return "the golden column shows it; it does not change the verdict"
@@ -501,8 +502,9 @@ def _describe_comparison(row: QueueRow) -> str:
 
 
 def _describe_rescored_verdict(row: QueueRow) -> str:
-    """Say what a corrected golden answer means for the verdict. `golden_verdict` is that with the
-    correction.
+    """Return whether the prediction passes with a corrected golden answer.
+
+    The text stands above the calls, which are still compared with the golden answer of the dataset.
     """
     comparison = "below, the prediction is compared with the golden answer of the dataset"
     if row.golden_verdict is None:
@@ -1080,7 +1082,7 @@ def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int)
 
 
 def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:
-    """Return the title of the section with the verdicts, which says what is special about them."""
+    """Return the title of the section with the verdicts, such as `Why it fails`."""
     if differ:
         return "Official and recomputed verdicts differ"
     if not fails:

@@ -66,8 +66,8 @@ class SuspectRow(QueueRow):
 
 
 def find_displayed_error_type(row: QueueRow) -> str:
-    """Return the official error type, else the recomputed one if the recomputed verdict is a
-    failure.
+    """Return the official error type or, without one, that of a recomputed fail. Else an empty
+    text.
     """
     if row.error_type:
         return row.error_type
@@ -139,7 +139,10 @@ def _find_value_pair(row: QueueRow, text: str) -> _ValuePair | None:
 
 
 def _find_differing_path(argument: str, text: str) -> str:
-    """Return the path of the nested value with which the text begins, else the argument."""
+    """Return the path of a nested value, such as `address.city`, if the text begins with the path.
+
+    Else return the name of the argument.
+    """
     path, _, _ = text.partition(" ")
     is_nested = path.startswith((f"{argument}.", f"{argument}["))
     return path if is_nested else argument
@@ -436,7 +439,10 @@ def _width_with_blank(width: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _SizeClass:
-    """Limits of columns in lists with at least `min_list_width` cells. All numbers are cells."""
+    """Largest and smallest widths of columns, for lists that are at least `min_list_width` wide.
+
+    All numbers are cells.
+    """
 
     min_list_width: int
     max_model: int
@@ -508,8 +514,9 @@ class _ColumnLimits:
         return self.list_width - used
 
     def has_room_for_difference(self, verdicts: _VerdictColumns) -> bool:
-        """Whether the difference has its preferred width if run names and ids have their least
-        widths.
+        """Whether the first difference can have its preferred width beside these verdict columns.
+
+        The columns of run names and ids then have their smallest widths.
         """
         free = self.count_free_cells(verdicts)
         difference = free - _width_with_blank(self.min_model) - _width_with_blank(self.min_item) - 1
@@ -824,8 +831,10 @@ def _fit_difference(line: Line, row: QueueRow, width: int) -> Line:
 
 
 def _find_difference_code(row: QueueRow) -> str:
-    """Return the code after the first difference: the kind of an incident, the note on an empty
-    reply, or the error type.
+    """Return the code that follows the first difference, usually the error type.
+
+    For an item without an answer, it is the kind of the incident. If an empty reply may be an
+    incident, it is a note on that.
     """
     if row.is_incident:
         return f"{INCIDENT_PREFIX}{row.incident}"

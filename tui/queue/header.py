@@ -438,9 +438,7 @@ def _has_complete_recomputation(totals: RunTotals) -> bool:
 
 
 def _differs_only_recomputed(totals: RunTotals) -> bool:
-    """Whether the recomputed rate differs from the official rate, and the corrected rate repeats
-    the official rate.
-    """
+    """Whether the recomputed rate differs from the official rate, unlike the corrected one."""
     is_corrected_equal = totals.effective == totals.official
     is_recomputed_equal = totals.rule == totals.official
     return _has_complete_recomputation(totals) and is_corrected_equal and not is_recomputed_equal

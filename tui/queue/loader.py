@@ -323,9 +323,7 @@ def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCoun
 
 
 def read_own_assignments(store: Store) -> Mapping[str, bool]:
-    """Return whether each queue file of the workspace assigns items to this annotator, by queue
-    name.
-    """
+    """Return whether each queue file assigns items to the session's annotator, by queue name."""
     from fcreview.store.queue_file import list_queue_names
     from fcreview.tui.queue_state import has_assigned_items
 

@@ -600,8 +600,9 @@ def _join_accept_hints(hints: Sequence[KeyHint]) -> KeyHint:
 
 
 def _hint_sort_key(hint: KeyHint) -> tuple[int, bool]:
-    """Return the rank in `SHARED_ORDER`, and whether the hint is that of the help, which is
-    last.
+    """Return the sort key of a hint in the key line: the rank of its label in `SHARED_ORDER`.
+
+    Other hints follow, and the hint for the help is last.
     """
     _, label = hint
     for rank, beginning in enumerate(SHARED_ORDER):

@@ -71,7 +71,7 @@ def _automatic_verdicts(row: QueueRow) -> tuple[bool | None, bool | None, bool |
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """Request to display the item under the cursor of the list in the item pane."""
+    """Item that the item pane should display, because the cursor of the list is on it."""
 
     item: int
     view: View

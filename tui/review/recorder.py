@@ -215,7 +215,10 @@ action has no key.
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """Item and target that a review applies to: those on screen when its key was pressed."""
+    """What a review is about: an item, a target in it, such as a call, and a criterion.
+
+    It is what was on screen when the user pressed the key.
+    """
 
     item: int
     detail: ItemDetail
@@ -475,8 +478,9 @@ class ReviewRecorder:
         return Refusal(text)
 
     def _find_fault_to_keep(self, subject: ReviewSubject) -> Fault | None:
-        """Return the fault that the annotator recorded before the verdict, which a verdict
-        without a fault would clear.
+        """Return the fault that the annotator recorded before giving a verdict, or None.
+
+        A verdict that names no fault must repeat it. Otherwise the verdict would clear the fault.
         """
         own = self.find_own_opinion(subject)
         if own is None or own.verdict is not None or own.stale:

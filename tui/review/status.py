@@ -586,10 +586,11 @@ class OverrideReasons:
         self._key = key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Remember whether a review contradicts an automatic verdict, so that its reason can be
-        asked for.
+        """Remember a review that contradicts an automatic verdict, so that the screen asks for the
+        reason.
 
-        `event`: the review as written to the journal, or None if nothing was written.
+        A review without a contradiction ends the question. `event`: the review as written to the
+        journal, or None if nothing was written.
         """
         if event is None:
             return

@@ -75,7 +75,7 @@ FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw m
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
-    """Screen with the estimates.
+    """Screen with the estimated accuracy of each run.
 
     The result is a choice that the queue applies, or None without a choice.
     """
@@ -423,7 +423,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return estimate_meaning_line(self._selected_sample, self._own_scores.get(run.run), run)
 
     def _draw_undecided_range(self) -> None:
-        """Draw the range of accuracy that depends on items without a decision, if there are any."""
+        """Draw the line with the range of the accuracy, which depends on the undecided items.
+
+        The line is hidden if no item is undecided.
+        """
         line = accuracy_range_line(self._selected_sample)
         bar = self.query_one("#undecided", LineBar)
         bar.display = bool(line)

@@ -134,8 +134,9 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self.handle_kept_keys()
 
     def must_wait(self, action: str) -> bool:
-        """Until the choices are loaded, every action waits, except the one that changes the
-        grouping.
+        """Whether an action must wait until the choices are loaded.
+
+        The actions of the app and the one that changes the grouping do not wait.
         """
         is_loading = self._load_choices is not None and self._choices is None
         return is_loading and action != "next_grouping" and not action.startswith("app.")

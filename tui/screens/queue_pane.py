@@ -189,7 +189,10 @@ class QueueMenus:
         )
 
     def _show_all_items(self) -> None:
-        """Select all items of the chosen runs, also outside a queue file or a partial queue."""
+        """Show all items of the chosen runs, without a filter, queue file or partial queue.
+
+        A partial queue has only some items, such as the suspects.
+        """
         self._levels.show_all_items()
         self._state.show_all_in_order()
 
@@ -218,7 +221,9 @@ class QueueMenus:
         )
 
     def _select_any_items(self, items: Sequence[int]) -> None:
-        """Select items by number, also items outside a queue file or a partial queue."""
+        """Show the items with these numbers. A queue file or partial queue is left, since it can
+        lack them.
+        """
         self._state.select_items(items)
         self._state.show_all_in_order()
 

@@ -104,7 +104,7 @@ class RunListState:
 
 @dataclass(frozen=True, slots=True)
 class RunListRow:
-    """Line for all runs, for a group, or for one run.
+    """Line in the list of runs. It stands for all runs, for a group of runs, or for one run.
 
     `group` and `run` are None in the line for all runs.
     """
@@ -265,8 +265,9 @@ RATE_SOURCES = {"official": "official", "recomputed": "rule", "corrected": "effe
 
 
 def _score_columns(runs: Sequence[RunRow], own_scores: OwnScores) -> list[ListColumn]:
-    """Return the columns that `fcreview runs` has too. In the line of a group, rates are the range
-    of its runs.
+    """Return the columns of scores, which `fcreview runs` prints too.
+
+    The line of a group shows the lowest and the highest rate of the runs in it.
     """
     figures = {}
     for run in runs:
@@ -389,7 +390,7 @@ def _make_group_name_cell(row: RunListRow, group: RunGroup, state: RunListState)
 
 
 def _remove_model(name: str, run: RunRow) -> str:
-    """Return what a name says beside the model, which is the heading of the group."""
+    """Return the rest of a run name without the model, which the heading of the group names."""
     return name.removeprefix(f"{sanitize(run.info.model)}{SEPARATOR}")
 
 

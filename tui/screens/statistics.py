@@ -194,7 +194,10 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             self._places[self.place_name] = self._describe_place(self.list.cursor)
 
     def _describe_place(self, row_index: int) -> StatisticsPlace:
-        """Return the place of a row by its text, because figures above it can change."""
+        """Return the place of a row: its table, its group and its text.
+
+        A row is found again by its text, because its index can change with the figures.
+        """
         group = ""
         for row in self._rows[: row_index + 1]:
             if row.level == 0:

@@ -127,7 +127,7 @@ _CUTTERS: dict[Cut, Callable[[str, int], str]] = {
 
 
 def use_own_symbols(text: str) -> str:
-    """Replace the sign of a missing value and the separator of names by those of this terminal."""
+    """Replace the usual signs for missing values and between names by those for this terminal."""
     own = replace_missing_value_sign(text)
     return own.replace(SEPARATOR, f" {symbols().separator} ")
 
@@ -168,7 +168,7 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
 
 
 def _add_row_headings(table: Table, lines: Sequence[Line], cells: int) -> list[Line]:
-    """Return `lines`, which are those of the rows in columns, with the headings between them."""
+    """Return the lines of a table with its headings between them. `lines` has the other rows."""
     all_lines: list[Line] = []
     remaining_lines = iter(lines)
     for row in table.rows:

@@ -343,8 +343,9 @@ class GuardedScreen(Screen[T]):
         return any(self.must_wait(action) for action in actions)
 
     def handle_kept_keys(self) -> None:
-        """Handle the kept keys in order, each after the screen shows the result of the previous
-        key.
+        """Handle the keys that were kept because the screen could not handle them yet.
+
+        Each key waits until the screen shows the result of the previous one.
         """
         if not self._held_keys or not self.is_on_stack or self.must_keep_keys:
             return

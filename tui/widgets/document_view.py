@@ -506,8 +506,9 @@ class KeyLine(LineBar):
         return [(" ".join(verdict_keys), ""), *self._priority_hints, *other_hints]
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints before all others, except the verdict keys, which lose
-        their labels.
+        """Show these (key, label) hints before the other hints of the line.
+
+        Only the verdict keys stay before them, without their labels.
         """
         if hints != self._priority_hints:
             self._priority_hints = hints

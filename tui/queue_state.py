@@ -257,7 +257,10 @@ def describe_resumed_queue(state: QueueState) -> str:
 
 @dataclass(slots=True)
 class OverviewPlace:
-    """Where the user left the overview, to show it so again."""
+    """Focus, cursors and order of the overview when the user left it.
+
+    The overview opens again at this place.
+    """
 
     panel: str = ""
     """Id of the list with the focus. Empty for the first one."""
@@ -332,7 +335,10 @@ class ClusterListState:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsPlace:
-    """Where the user left a screen with statistics, to show it so again."""
+    """Table and row that were selected when the user left a screen with statistics.
+
+    The screen opens again at this place.
+    """
 
     table: str = ""
     """Name of the table on screen. Empty for the first one."""

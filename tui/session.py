@@ -150,7 +150,7 @@ class SessionSettings:
 
 
 class Session(SessionSettings):
-    """Queries and reviews of one annotator while the app is open.
+    """Session of one annotator, which runs their queries on the store and writes their reviews.
 
     The first query opens the store and the first review opens the journal, unless the caller passes
     them in.

@@ -126,7 +126,7 @@ class Overview:
 
     @property
     def missing_verdict_reason(self) -> str:
-        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`.
+        """Text that says why no item of any run has a verdict: `no verdicts: choose one of ...`.
 
         If several runs have different reasons, the text is only `no verdicts`. It is empty if items
         of some run can have a verdict.

@@ -333,7 +333,11 @@ def format_call_label(order: CallOrder, pair_index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Content of an unfolded pair between the heading and the verdicts."""
+    """What an unfolded pair of calls shows between its heading and its verdicts.
+
+    A row is an argument, with its golden and its predicted value. Above the rows is the raw text of
+    calls that could not be decoded.
+    """
 
     rows: list[ArgumentRow]
     lines_above: Callable[[int], list[Line]]

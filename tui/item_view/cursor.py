@@ -564,7 +564,7 @@ class Cursor:
 
     @property
     def nearest_call_address(self) -> str | None:
-        """Address of the call that the cursor is on or nearest to, or None.
+        """Address of the call at the cursor, or None without such a call.
 
         It is the call under the cursor, or the first call of the turn under the cursor. Outside
         turns, it is the first call of the item.

@@ -519,7 +519,7 @@ def _list_warning_variants(totals: RunTotals, *, lacks_dataset: bool) -> list[st
 
 @dataclass(frozen=True, slots=True)
 class QueueCursor:
-    """Cursor in the queue, as the queue's facts show it."""
+    """Facts about the cursor for the line above the queue: position, number of items, and run."""
 
     position: int | None = None
     """Position of the cursor from 1. None if the queue is empty."""

@@ -61,7 +61,7 @@ class GoldenCorrection:
 
 @dataclass(frozen=True, slots=True)
 class GoldenFixEffects:
-    """Effects of a golden fix on the runs that have the question."""
+    """Changes of the verdicts by a corrected golden answer, in each run that has the question."""
 
     effects: Sequence[RunEffect]
     rescores: bool

@@ -46,11 +46,13 @@ class VerdictPress:
 
 
 class KeyGuard:
-    """Finds the item that a pressed key applies to: the item that was on screen at that time.
+    """Finds the item to which a pressed key applies, and the keys that must be ignored.
+
+    A key applies to the item that was on screen when it was pressed.
 
     Args:
-        guard_time: How long an item must have been on screen before a review key acts on it. With
-            0, every key acts.
+        guard_time: Time in seconds for which an item must have been on screen before a review key
+            acts on it. With 0, every key acts.
     """
 
     def __init__(self, guard_time: float) -> None:

@@ -81,7 +81,7 @@ class RequestedItem:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Numbers of the items that are likely to follow `item` on screen."""
+    """Numbers of the items that the annotator will probably open after `item`."""
 
     item: int
     next_unreviewed: int | None

@@ -61,8 +61,10 @@ class AnswerGroup:
 
     @property
     def lacks_golden(self) -> bool:
-        """Whether the golden answer is unknown. BFCL's score files have those of failing items
-        only, so passing items have none without the dataset.
+        """Whether the golden answer is unknown.
+
+        BFCL's score files have the golden answers of failing items only. So passing items have none
+        if the dataset is missing.
         """
         return self.detail.run.lacks_dataset and not self.detail.displayed_item.golden
 

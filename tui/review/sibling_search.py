@@ -34,7 +34,11 @@ INDENT_CELLS = 4
 
 @dataclass(slots=True)
 class SiblingPlan:
-    """Correction of the siblings that do not have the corrected golden answer yet."""
+    """Plan to correct the golden answers of an item's siblings in the same way.
+
+    Siblings are nearly equal questions in other categories or versions of the benchmark. The plan
+    has those without the corrected golden answer.
+    """
 
     fixes: Sequence[SiblingFix] = ()
     is_chosen: bool = False
@@ -64,7 +68,10 @@ class SiblingPlan:
 
 
 class SiblingSearch:
-    """Searches the siblings of an item's question. The search begins with `start`."""
+    """Search for the siblings of an item, which begins with `start`.
+
+    Siblings are nearly equal questions in other categories or versions of the benchmark.
+    """
 
     def __init__(self, session: Session, golden: GoldenSupport, item: int) -> None:
         self._session = session

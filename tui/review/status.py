@@ -546,8 +546,7 @@ class Override:
         """Return the question for a reason: `Why pass although the checker failed simple_3?`.
 
         The name of the item is shortened to fit into `cells`, but never omitted, because another
-        item may be on screen. If there is no room for a name, the words after `Why pass` become
-        `for simple_3?`.
+        item may be on screen. If that is not enough, the question is only `Why pass for simple_3?`.
         """
         verdict = format_verdict_with_criterion(self.verdict, self.criterion)
         contradiction = f"the {self.contradicted_source_name} {self._contradicted_action}"
@@ -589,8 +588,8 @@ class OverrideReasons:
         """Remember a review that contradicts an automatic verdict, so that the screen asks for the
         reason.
 
-        A review without a contradiction ends the question. `event`: the review as written to the
-        journal, or None if nothing was written.
+        A verdict without a contradiction ends the question for an earlier override. `event`: the
+        review as written to the journal, or None if nothing was written.
         """
         if event is None:
             return

@@ -109,8 +109,9 @@ PASSING_SIDES = ("", "a", "b")
 
 
 class FlipScreen(GuardedScreen[None]):
-    """Screen that shows one flip at a time: the golden answer, and the predictions of both runs
-    side by side.
+    """Screen that shows one flip at a time: an item that one run passes and the other one fails.
+
+    The golden answer is above the predictions of both runs, which are side by side.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FLIP_ACTIONS)
@@ -219,10 +220,10 @@ ROWS_BESIDE_LISTS = 9
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Screen with the pass rates of two runs by category, and with the flips.
+    """Screen that compares two runs: pass rates by category, and items that only one run passes.
 
-    It is about all items of the runs, whatever the list of items shows: the failures of a run say
-    nothing about its pass rate. It is not available in blind review.
+    It covers all items of the runs, even if the list of items has a filter, because the failures of
+    a run say nothing about its pass rate. It is not available in blind review.
     """
 
     place_name = "comparison"

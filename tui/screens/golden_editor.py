@@ -174,9 +174,9 @@ MIN_COLUMNS_WIDTH = 120
 
 
 class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
-    """What a golden fix changes, before it is saved. The annotator answers with a verdict.
+    """Screen that shows, before a corrected golden answer is saved, which verdicts it changes.
 
-    The result is None if the annotator goes back to the text.
+    The annotator answers with a verdict. The result is None if they go back to the text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(

@@ -609,8 +609,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def _max_next_lines(self) -> int:
-        """Largest height of the next actions on a small screen, where the failure reasons above
-        them keep some rows.
+        """Largest number of lines for the suggested actions on a small screen, at least
+        `MIN_NEXT_ROWS`.
+
+        If possible, `MIN_REASON_ROWS` rows stay free for the failure reasons above them.
         """
         n_title_rows = 2
         free_rows = self.query_one("#lower").size.height - n_title_rows - MIN_REASON_ROWS

@@ -541,7 +541,10 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
-    """Screen with the runs' pass rates under the conventions of each benchmark program."""
+    """Screen with the pass rates of runs with repeated trials, by several ways to count the trials.
+
+    Each benchmark program has its convention how to count them.
+    """
 
     place_name = "conventions"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
@@ -576,8 +579,10 @@ NO_RANKING = "there is no ranking of these runs"
 
 
 class RankingScreen(StatisticsScreen, inherit_bindings=False):
-    """Screen with the ranks of the runs by different verdicts and conventions. A row opens the
-    items that decide between its run and the next better one.
+    """Screen with several rankings of the runs, by different verdicts and ways to count trials.
+
+    A row stands for a run. Choosing it lists the items that decide between this run and the next
+    better one.
     """
 
     place_name = "ranking"

@@ -648,8 +648,9 @@ CELL_GAP = "  "
 
 @dataclass(frozen=True, slots=True)
 class FixedColumn(Generic[R]):
-    """Column of a table with a width that does not depend on the cells. The heading and the rows
-    follow from it.
+    """Column of a table: its title, its width, and the function that makes its cells.
+
+    The width does not depend on the cells.
     """
 
     title: str

@@ -224,10 +224,11 @@ def _list_step_messages(
 
 
 def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
-    """Return the position of the message that gets the calls, or before which they stand.
+    """Return the position of the message that gets the calls, or before which a message with the
+    calls must be inserted.
 
-    The last text of the caller before the first result gets them. If there is no such text, they
-    stand before the first result or, without a result, before the first message.
+    The last text of the caller before the first result gets the calls. If there is no such text,
+    the position is that of the first result or, without a result, that of the first message.
     """
     position = 0
     for index, message in enumerate(messages):

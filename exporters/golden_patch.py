@@ -298,9 +298,8 @@ def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
 
 
 def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
-    """Return why the correction of a golden answer cannot be used, or None if it can.
-
-    `label`: label of the item, which contains the correction and the reviews.
+    """Return the reason why the correction of a golden answer cannot be used; None if it can be
+    used. `label` is the label of the item, with the correction and the reviews.
     """
     if label["target"] != ITEM:
         return "the fix is on a part of the item. Record it on the whole item."
@@ -490,8 +489,10 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
 
 
 def _find_patch_root(files: Sequence[Path]) -> Path:
-    """Return the folder in which to apply a patch of some files: the root of the benchmark's
-    repository if they have its paths, as in `fcreview errata patch`.
+    """Return the folder in which to apply a patch of several files.
+
+    If the files have the paths of a benchmark's repository, this is the root of the repository, as
+    in `fcreview errata patch`. Otherwise, it is their common folder.
     """
     roots = {find_repository_root(file) for file in files}
     if len(roots) == 1:

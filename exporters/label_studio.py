@@ -207,10 +207,10 @@ def _read_annotations(number: int, task: Mapping[str, Any]) -> Iterator[Imported
 
 
 def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """Read an annotation as a review.
+    """Return an annotation of Label Studio as a review.
 
-    An annotation that fcreview exported and nobody changed keeps its annotator and time. Otherwise
-    they are those of Label Studio.
+    If fcreview exported the annotation and nobody changed it, the review has the original annotator
+    and time. Otherwise, it has those of Label Studio.
     """
     opinion: dict[str, Any] = {}
     exported_meta: dict[str, Any] = {}

@@ -225,10 +225,10 @@ def build_agreement_section(
     ratings_by_status: Mapping[BlindStatus, Sequence[Rating]],
     statistics: Sequence[AgreementStatistic],
 ) -> Section:
-    """Return the section on inter-annotator agreement.
+    """Return the section on inter-annotator agreement. It is empty if no item was reviewed by two
+    annotators.
 
-    `statistics`: those of blind reviews, then those of other reviews. Empty if nobody reviewed the
-    same items.
+    `statistics` are those of blind reviews, followed by those of other reviews.
     """
     if not statistics:
         return Section(AGREEMENT_TITLE, [Paragraph(NO_LABELS)])

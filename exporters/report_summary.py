@@ -239,8 +239,8 @@ def _build_estimate_card(run: RunFigures) -> Card:
 
 
 def _list_estimate_limits(run: RunFigures) -> str:
-    """Return what limits the meaning of an estimate: ` · 50 reviews not blind · not overall
-    accuracy`. Empty if nothing does.
+    """Return a text with the limits of an estimate, such as ` · 50 reviews not blind · not overall
+    accuracy`. The text is empty if there are none.
     """
     limits = ""
     seen_reviews = format_seen_reviews(run.n_seen_reviews)

@@ -38,9 +38,8 @@ def format_signing_sheet(sheet: SigningSheet) -> Iterator[str]:
 
 
 def _format_entry(entry: SheetEntry) -> Iterator[str]:
-    """Yield the lines of an entry: its label, and beside it the wrapped paragraphs.
-
-    Further lines have no label, but the same indentation.
+    """Yield the lines of an entry of the sheet: the label with the first wrapped line beside it,
+    then the other lines with the same indentation.
     """
     label = entry.label
     paragraphs = entry.lines or ("–",)

@@ -274,12 +274,12 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
 
 
 def write_kto_rows(source: ExportSource, out: Sink) -> None:
-    """Write rows for Kahneman-Tversky optimisation (arXiv 2402.01306): a reply, and whether it is
-    right.
+    """Write training rows for Kahneman-Tversky optimisation (arXiv 2402.01306): a conversation, a
+    reply, and a label that says whether the reply is right.
 
-    A passing item gives its last reply. A failing item gives its reply if it is the only one,
-    because nobody knows which of several replies is wrong. As in `sft`, corrected golden calls
-    replace the reply of a conversation, and the label is then right.
+    A passing item gives its last reply. A failing item gives its reply only if it has a single one,
+    because nobody knows which of several replies is wrong. Corrected golden calls can also give a
+    row: they are the reply, and the label is true.
     """
     options = source.selection.training
     writer = _RowWriter(source, "kto", out)
@@ -370,8 +370,10 @@ def _list_kto_examples(
 
 
 def _select_wrong_messages(item: _ReviewedItem, facts: RowFacts) -> list[ChatMessage] | None:
-    """Return the conversation of a failing item up to its wrong reply, or None if this reply is
-    not known, incomplete, or right by the corrected golden answer.
+    """Return the conversation of a failing item up to the wrong reply.
+
+    None if the wrong reply is unknown or incomplete, or if it is right by the corrected golden
+    answer.
     """
     messages = _drop_messages_hidden_from_model(item.messages)
     if not _ends_with_only_reply(messages):
@@ -916,10 +918,11 @@ def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterat
 def _pair_first_different_replies(
     right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: PairKind
 ) -> _Pair | None:
-    """Return a pair of the first replies in which a right and a wrong conversation differ.
+    """Return a pair of the first replies in which a right and a wrong conversation differ, with the
+    messages before them as the prompt.
 
-    The messages before are the prompt. None if another message differs first, because the replies
-    would then answer different messages, or if a reply is incomplete.
+    Returns None if a message that is no reply differs first, because the two replies would then
+    answer different messages. Returns None, too, if a reply is incomplete.
     """
     prompt: list[ChatMessage] = []
     messages_of_right = _drop_messages_hidden_from_model(right.messages)
@@ -969,9 +972,8 @@ def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
 
 
 def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
-    """Return a pair of the golden reply and the wrong reply of an item.
-
-    None if the reply may be right, or if the golden calls cannot replace it.
+    """Return a training pair of the golden reply and the wrong reply of an item. None if the reply
+    may be right, if it is incomplete, or if the golden calls cannot replace it.
     """
     if not item.is_reply_wrong:
         return None

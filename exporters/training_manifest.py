@@ -139,8 +139,8 @@ def _describe_run(source: ExportSource, row: RunRow, facts: RowFacts) -> dict[st
 
 
 def _measure_agreement(source: ExportSource) -> list[dict[str, Any]]:
-    """Return the agreement of the annotators on whole items of the runs, for each coefficient of
-    all annotators. Empty without two annotators.
+    """Return the agreement of the annotators on whole items of the runs, one object for each
+    coefficient. The list is empty if there are fewer than two annotators.
     """
     coefficients = []
     ratings = source.store.analysis.fetch_ratings(source.view)

@@ -122,10 +122,10 @@ class Importer(ABC):
     def read_items(self, plan: RunPlan) -> Iterator[ReadRecord]:
         """Yield the items of a run, and an issue for each record that cannot be read.
 
-        Never raise for bad content, and never evaluate text from a file. If the files contain them,
-        also yield a `RunFact` for each choice that the importer made, and a `MissingItem` for each
-        item of the dataset without a result. `fcreview check` shows the facts `expected_items`,
-        `evaluator` and `decoder`.
+        Never raise for bad content, and never evaluate text from a file. Also yield a `RunFact` for
+        each choice that the importer made, such as the facts `expected_items`, `evaluator` and
+        `decoder`, which `fcreview check` shows. If the dataset is known, yield a `MissingItem` for
+        each of its items without a result.
         """
 
     def split_run(self, plan: RunPlan) -> list[RunPart]:

@@ -559,8 +559,8 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def find_own_score(metrics: Sequence[Metric], run: Run) -> OwnScore | None:
-    """Return the value of the benchmark's own metric, or None if its metric is the share of items
-    that pass, or has no value.
+    """Return the value of the metric by which the benchmark ranks models. None if this metric is
+    the share of items that pass, or has no value.
     """
     return find_own_score_in(metrics, importer_for(run).own_metrics)
 
@@ -695,10 +695,12 @@ def rescore(
     record: Any,
     recompute: RecomputeVerdict | None = None,
 ) -> RescoredVerdict:
-    """Return the recomputed verdict with a golden fix, and whether the fix changes it.
+    """Return the recomputed verdict with a golden fix (a corrected golden answer), and whether the
+    fix changes the verdict.
 
-    A fix changes no verdict if other figures of the benchmark depend on the golden answer, because
-    the verdicts would not fit them. `record` and `recompute` are as in `recompute_verdict`.
+    In some benchmarks, other figures depend on the golden answer too, and would not fit changed
+    verdicts. For these, the result says that nothing changes. `record` and `recompute` are as in
+    `recompute_verdict`.
     """
     verdict = recompute_verdict(run, item, golden_fix, record, recompute)
     without_errata = item.extra.without_errata

@@ -241,8 +241,8 @@ class _PatchWriter:
         fixes: Sequence[ResolvedFix],
         execution: GoldenExecution | None,
     ) -> Datapoint:
-        """Return what the texts of the pull request say about the fixes of one record: the old and
-        new fields, a link to the old lines, and the evidence.
+        """Return the data about the fixes of one record for the texts of the pull request: the old
+        and new fields, a link to the old lines, and the evidence.
         """
         fix = fixes[0]
         new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)

@@ -265,10 +265,10 @@ class AuditedQuestion:
 
     @property
     def content_key(self) -> Hashable:
-        """Key that items share if they ask the same question and have the same golden calls.
+        """Key that two questions share if they have the same text and the same golden calls.
 
-        Benchmarks repeat questions: in a later version, in another prompt format, for another
-        backend. Without a text, only the key of the question tells questions apart.
+        Benchmarks repeat questions, for example in a later version or in another prompt format. If
+        the question has no text, `key` is used instead.
         """
         if not self.text:
             return self.key

@@ -579,10 +579,11 @@ def _find_reasons(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[
 
 
 def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
-    """Weaken the kinds of reasons that apply to a large part of a dataset's questions.
+    """Weaken the reasons for suspicion whose kind applies to a large part of a dataset's questions.
 
-    What occurs in more than `CONVENTION_SHARE` of the questions is a convention of the benchmark.
-    Together, the reasons of such a kind then weigh as much as those of this share of questions.
+    A kind that applies to more than `CONVENTION_SHARE` of the questions is probably a convention of
+    the benchmark. Its reasons are weakened so that, together, they weigh as much as the reasons of
+    this share of the questions.
     """
     factors = _compute_convention_factors(question_reasons)
     weakened: QuestionReasons = []

@@ -22,12 +22,12 @@ class _Edit:
 def transfer_correction(
     old_calls: Sequence[Call], new_calls: Sequence[Call], sibling_calls: Sequence[Call]
 ) -> list[Call] | None:
-    """Return the golden calls of a sibling question after the same correction, which turned
-    `old_calls` into `new_calls`.
+    """Apply the correction of a question's golden calls to the golden calls of a similar question.
 
-    Returns None if the correction does not fit the sibling. It fits if the sibling has all calls
-    that are replaced, one after the other, and the neighbour of each new call. A new call gets the
-    turn that its neighbour has in the sibling.
+    The correction replaced `old_calls` by `new_calls`. `sibling_calls` are the golden calls of the
+    similar question, and the result is their corrected version. Returns None if the similar
+    question does not have the replaced calls one after the other, or lacks the call next to a new
+    call.
     """
     sibling_place = _align(old_calls, sibling_calls)
     corrected = list(sibling_calls)

@@ -160,11 +160,11 @@ class _Replacements:
         self._predicted_names = {call.name for call in predicted}
 
     def is_possible(self, wanted: Call, made: Call) -> bool:
-        """Whether a golden and a predicted call may be compared with each other.
+        """Whether a golden call (`wanted`) and a predicted call (`made`) may be paired.
 
-        Calls of the same function may. Calls of different functions may if there are as many golden
-        as predicted calls, and neither function is called on the other side. The model then
-        probably chose the wrong function for this call.
+        Calls of the same function, or of functions with similar names, may be paired. Calls of
+        other functions may be paired if there are as many golden as predicted calls, and neither
+        function is called on the other side: then the model probably chose the wrong function.
         """
         if is_same_function(wanted, made, self._rules):
             return True

@@ -303,10 +303,11 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "Â
 def _find_largest_part(
     clusters: Sequence[Cluster], outer: Grouping, inner: Grouping, separator: str
 ) -> _ClusterSummary | None:
-    """Return a summary of the largest set of clusters with the same name, or None without clusters.
+    """Return a summary of the largest set of clusters that share a name; None if there are no
+    clusters.
 
-    The name is that in the outer grouping, such as the function. It can also be a name in the inner
-    grouping, such as an argument, if several clusters share it.
+    A cluster has a name in each grouping, such as the function in the outer one and the argument in
+    the inner one. The clusters of the set share their name in one of the two groupings.
     """
     parts = [
         _summarize_clusters_of_name(clusters_of_name, outer, inner, separator)

@@ -277,8 +277,10 @@ class _Facts:
         self.wrong = accepted or not_repaired
 
     def _match_write(self, write: _Write) -> None:
-        """Say what a call that changes data means: add it to `done`, `refused`, `handovers` or
-        `wrong`. A wrong call of the simulated user is not added.
+        """Add a call that changes data to `done`, `refused`, `handovers` or `wrong`, depending on
+        how it relates to the golden actions.
+
+        A wrong call of the simulated user is not added, because it is not the model's fault.
         """
         equal_indexes = [
             index

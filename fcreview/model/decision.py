@@ -521,10 +521,10 @@ def _find_overriding_decisions(
 def _can_derive(
     decision: Decision, collected: Mapping[TargetCriterion, VerdictsByAnnotator]
 ) -> bool:
-    """Whether the verdict on a target may follow from verdicts on others.
+    """Whether a verdict may be derived for a target from verdicts on other targets or criteria.
 
-    It may if nobody decided on the target, or if the reviews of the target disagree. An exception
-    is a disagreement in which one side is itself a derived verdict: it stays open.
+    It may if nobody decided on the target, or if the reviews of the target disagree. But if one of
+    the disagreeing verdicts is itself derived, the disagreement stays open.
     """
     if decision.decided_by is None:
         return True

@@ -497,9 +497,10 @@ def combine_soft_scores(argument_scores: Iterable[float]) -> float:
 def _is_listed_as_hallucinated(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any]
 ) -> bool | None:
-    """Whether an argument is in the list of hallucinated ones. None without a list.
+    """Whether an argument is in the list of hallucinated arguments. None if there is no list.
 
-    A list of names for a CONFETTI item covers the arguments of all its calls.
+    The list can be a verdict on a call, or on a CONFETTI item, where it covers the arguments of all
+    calls.
     """
     target, _ = target_criterion
     address = parse_address(target)

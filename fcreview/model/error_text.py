@@ -50,11 +50,11 @@ _EXCEPTION_AS_CALL = re.compile(rf"{_GENERAL_EXCEPTION}\((['\"])(.+)\1,?\)\Z")
 
 
 def _split_exception(text: str) -> tuple[str, ...]:
-    """Return the texts in which a kind may be recognised: the message without the name of a general
-    exception, and the whole text.
+    """Return the texts in which the kind of an error may be recognised.
 
-    Such texts are `exception: message` and `exception('message')`. Of any other text, return only
-    the text. Some messages are recognised only if nothing stands before them.
+    For `exception: message` or `exception('message')` with the name of a general exception, these
+    are the message and the whole text, because some messages are recognised only at the start of a
+    text. For any other text, it is the text alone.
     """
     with_colon = _EXCEPTION_WITH_COLON.match(text)
     if with_colon:

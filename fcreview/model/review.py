@@ -251,9 +251,9 @@ def fold_events(
 ) -> list[Opinion]:
     """Combine the journal events of one item into the current opinions of the annotators.
 
-    An annotator has one opinion on each target and criterion, and one as adjudicator. An event
-    changes only the fields that it contains. An opinion is stale if it is about an earlier answer.
-    It is dropped when the annotator reviews the current answer.
+    An annotator has one opinion on each target (the item or a part of it) and criterion, and
+    another one as adjudicator. An event changes only the fields that it contains. An opinion on an
+    earlier answer is stale, and is dropped when the annotator reviews the current answer.
 
     Args:
         events: The events in journal order.

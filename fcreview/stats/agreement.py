@@ -386,8 +386,10 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
 def _build_fleiss_request(
     table: RatingTable, counts: FloatArray, n_labels: IntArray
 ) -> _CoefficientRequest:
-    """Fleiss' kappa is defined only for units with the same number of labels, so it uses those with
-    the most frequent number.
+    """Build the request to compute Fleiss' kappa, from the units with the most frequent number of
+    labels.
+
+    Fleiss' kappa is defined only for units that all have the same number of labels.
     """
     label_count = _find_most_frequent_label_count(table.cells, table.units_per_pattern)
     balanced = np.flatnonzero(n_labels == label_count)

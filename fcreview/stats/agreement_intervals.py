@@ -78,11 +78,11 @@ class PriorUnits:
 
 
 def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> PriorUnits:
-    """Make the assumed units that keep an interval from being too narrow with few labels.
+    """Make assumed units, which keep an interval from being too narrow with few labels.
 
-    In each of them, `n_labels` annotators label a unit. In some, all annotators agree; in the
-    others, one annotator disagrees with all others. There are none for a single annotator or
-    category, and for very many categories.
+    Each assumed unit has `n_labels` labels. In some units, all annotators agree; in the others, one
+    annotator disagrees with all others. There are none if `n_labels` or `n_categories` is below 2,
+    or if there are very many categories.
     """
     if n_labels < 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
         return PriorUnits(np.zeros((0, n_annotators), dtype=np.int64), units=np.zeros(0))
@@ -158,11 +158,12 @@ def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatAr
 
 
 def _compute_mean_weight(item_groups: Sequence[ItemGroup]) -> float:
-    """Return the mean weight of an item. Below 1, the weights vary more, so intervals get wider.
+    """Return the mean of the items' random weights. If it is below 1, the weights vary more, so
+    that the intervals get wider.
 
-    If items have several targets, few items show little about the differences between items.
-    Student's t and the correction of the variance account for that. The power 1.5 was chosen by
-    simulation.
+    It is below 1 if items have several targets, because few items then show little about the
+    differences between items. Student's t and the correction of the variance account for that. The
+    power 1.5 was chosen by simulation.
     """
     if all(len(group.patterns) == 1 for group in item_groups):
         return 1.0

@@ -99,8 +99,10 @@ class VerdictPairGroup:
 
     @property
     def measured_pairs(self) -> Sequence[VerdictPair]:
-        """The pairs from which measures are computed: those of random samples, if there are any,
-        because pairs that were chosen by hand say nothing about other items.
+        """The pairs from which measures are computed: those of random samples or, if there are
+        none, all pairs.
+
+        Pairs that were chosen by hand say nothing about other items.
         """
         return [pair for pair in self.pairs if pair.is_random] or self.pairs
 

@@ -308,9 +308,11 @@ def compute_metric_estimate(values: GroupValues) -> float:
 
 
 def compute_reference_interval(values: GroupValues) -> ScoreInterval | None:
-    """Compute the reference interval of a metric from a sample of whole groups: that of the
-    difference estimator (Cochran 1977, Sampling Techniques, section 7.2), which divides the groups
-    only by the strata of the sample. Return None with fewer than two sampled groups.
+    """Compute the reference interval of a metric from a sample of whole groups. Return None with
+    fewer than two sampled groups.
+
+    It is the interval of the difference estimator (Cochran 1977, Sampling Techniques, section 7.2),
+    for which the groups are divided only by the strata of the sample.
 
     With n_h sampled groups in a stratum h, m_h groups to estimate of the total weight W_h, and the
     mean d_h and the standard deviation s_h of the corrections of the sampled groups, the estimate
@@ -461,9 +463,11 @@ def _find_largest_correction(values: GroupValues) -> float:
 def find_group_metrics(
     groups: Sequence[Sequence[int]], calculator: MetricCalculator
 ) -> set[MetricKey]:
-    """Find the metrics that judge a group as a whole, because the effect of one verdict depends on
-    the other verdicts of its group: two wrong verdicts then change the metric by another amount
-    than the sum of both. `groups` contains the positions of the items of each group.
+    """Return the keys of the metrics that judge a group of items as a whole.
+
+    In such a metric, the effect of one verdict depends on the other verdicts of the group. Two
+    wrong verdicts together change it by another amount than the sum of both. `groups` contains the
+    positions of the items of each group.
     """
     found: set[MetricKey] = set()
     large = [positions for positions in groups if len(positions) > 1]

@@ -231,8 +231,9 @@ def compute_task_terms(table: TrialTable, convention: Convention) -> dict[str, T
 
 
 def _compute_task_term(figure: _Figure, passes: Sequence[bool], convention: Convention) -> TaskTerm:
-    """Return what a task adds to a figure: its points and its weight. The figure is the sum of the
-    points divided by the sum of the weights.
+    """Return the points and the weight that a task adds to a figure by a convention.
+
+    The figure is the sum of the points of all tasks, divided by the sum of their weights.
     """
     n_trials = figure.trials_per_task or len(passes)
     if figure.name == "accuracy" and not convention.by_task:
@@ -279,11 +280,10 @@ class _Figure:
 def add_values_without_incidents(
     rows: Iterable[ConventionRow], answered: TrialTable | None, n_incidents: int
 ) -> list[ConventionRow]:
-    """Add to each row its value without incidents, which are trials that broke off for a reason
-    outside the model.
+    """Add to each row the value that it has if incidents are left out. An incident is a trial that
+    broke off for a reason outside the model.
 
-    A row can stand for several conventions with one value. Its value without incidents is that of
-    the first of them.
+    If a row stands for several conventions with the same value, the first convention is used.
 
     Args:
         rows: Accuracy, pass^k and pass@k by different conventions.

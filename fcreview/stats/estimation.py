@@ -1024,8 +1024,10 @@ class _GroupEstimator:
         self._settings = settings
 
     def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:  # noqa: ARG002
-        """Estimate a metric, given with its automatic value. Return None if it is not a mean over
-        groups, or if too few groups that it counts were sampled.
+        """Estimate a metric from a sample of whole groups; `metric` has the automatic value.
+
+        None if the metric is not a mean over groups, or if too few of the groups that it counts
+        were sampled.
         """
         values = self._metrics.find_values(metric)
         if values is None or not values.n_sampled:
@@ -1117,8 +1119,8 @@ class _ItemEstimator:
     def _find_sensitivity(
         self, draws: MetricDraws, metric: Metric, estimate: ValueEstimate
     ) -> tuple[float, float] | None:
-        """Return the values that the ends of the interval would have with errors in the labels.
-        None if the metric is no rate.
+        """Return where the ends of the interval would be if some of the labels were wrong. None if
+        the metric is not a rate.
         """
         top = _find_value_of_passing_run(draws, metric)
         if top is None:
@@ -1129,9 +1131,8 @@ class _ItemEstimator:
     def _correct_label_errors(
         self, draws: MetricDraws, metric: Metric, model: VarianceModel
     ) -> ValueEstimate | None:
-        """Estimate a metric from labels of which some are wrong.
-
-        Return None if it is not a mean of item verdicts.
+        """Estimate a metric from labels some of which are wrong. None if the metric is not a mean
+        of item verdicts.
         """
         value_if_all_pass = _find_value_of_passing_run(draws, metric)
         if value_if_all_pass is None or self._label_errors is None:

@@ -146,10 +146,11 @@ NO_DECIDING_ITEMS = DecidingItems((), ())
 
 
 def find_deciding_items(items: Iterable[AlignedItem], first: int, second: int) -> DecidingItems:
-    """Find the items that exactly one of two runs passes, by the indexes of the runs.
+    """Find the items that exactly one of two runs passes. `first` and `second` are the indexes of
+    the runs.
 
     An item without a verdict counts as not passed, as most conventions count it. If both runs lack
-    the item or its verdict, it decides nothing.
+    the item or its verdict, the item decides nothing.
     """
     only_first = []
     only_second = []
@@ -393,9 +394,9 @@ def rank_by_conventions(
 ) -> list[NamedRanking]:
     """Rank runs by each figure, such as pass^4, over the tasks that all runs have.
 
-    A convention is a rule which trials count, and how. Conventions with the same result share a
-    ranking. A figure that cannot be computed for every run, such as pass^4 with three trials, has
-    no ranking.
+    A convention is a rule that says which trials count, and how. If several conventions have the
+    same result, they share one ranking. A figure that cannot be computed for every run, such as
+    pass^4 with three trials, has no ranking.
     """
     tasks_by_item = _find_tasks_by_item(aligned_items)
     tasks_by_run = [_find_tasks_of_run(run, tasks_by_item) for run in runs]

@@ -32,9 +32,10 @@ MAX_K = 16
 
 @dataclass(frozen=True, slots=True)
 class RepeatedFigure:
-    """A figure of a group of runs, from 0 to 1, with its 95 % interval by clusters of questions.
+    """A figure of a group of runs, such as pass^2, from 0 to 1, with its 95 % interval.
 
-    The interval is None with fewer than two clusters.
+    The interval treats the questions of a cluster as dependent. It is None if there are fewer than
+    two clusters.
     """
 
     name: str
@@ -295,11 +296,11 @@ def _compute_interval(
 
 
 def _is_at_limit(share: float, n_clusters: int) -> bool:
-    """Whether fewer answers than those of one cluster keep a share from 0 or from 1.
+    """Whether a share is so close to 0 or to 1 that its variance cannot be estimated from the
+    sample.
 
-    The rare answers that would move the share by much are then not in the sample, so the variance
-    cannot be estimated. The interval uses the largest possible one, that of as many independent
-    items as there are clusters.
+    This is the case if the distance from 0 or 1 is smaller than 1 / `n_clusters`, the share of one
+    cluster.
     """
     return n_clusters * min(share, 1 - share) < 1
 

@@ -255,9 +255,11 @@ def _align_outcomes(
 
 
 def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list[ItemOutcome]]:
-    """Sort the trials of a task in each run, passing trials first, so that their order does not
-    depend on their numbers. If a run has more trials than another, trials that represent all of
-    them come first.
+    """Sort the trials of a task within each run, so that their order does not depend on their
+    numbers.
+
+    Passing trials come first, and trials without a verdict last. If a run has more trials than
+    another, trials spread evenly over the sorted ones come before the rest.
     """
     counts = []
     for outcomes in outcomes_by_run:
@@ -675,8 +677,10 @@ def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
 
 
 def _count_passes(question: Sequence[AlignedItem]) -> _ClusterSum:
-    """Count the passes of one question. If a run has more trials than the other, its passes are
-    those of as many trials as the other has.
+    """Count the passes of both runs on one question.
+
+    If the runs have different numbers of trials, the passes of the run with more trials are scaled
+    down to the number of trials of the other run.
     """
     verdicts_a = _list_verdicts(question, side=0)
     verdicts_b = _list_verdicts(question, side=1)

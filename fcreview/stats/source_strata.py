@@ -64,10 +64,12 @@ EXCLUSION_LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequests:
-    """Items that a judge was not asked about, with one value for each item of a run.
+    """For each item of a run, whether a judge was not asked about it, and whether this is because
+    the judge's prompt shows it as an example.
 
-    People choose what they ask a judge, and can choose items that they have sampled. A stratum of
-    the items without a verdict would then have another share of the sample than the others.
+    People choose what they ask a judge, and may choose items that are in the sample. The items
+    without a verdict of the judge would then make up another share of the sample than of the other
+    items.
     """
 
     is_missing: Sequence[bool]
@@ -212,13 +214,13 @@ def _choose_strata(
 def find_incomplete_judges(
     sources: Iterable[SourceVerdicts], is_needed: BoolArray | None = None
 ) -> dict[str, str]:
-    """Return the judges that were not asked about every item, with the reason why that excludes
-    them.
+    """Return the judges that were not asked about every item: name of the judge -> the reason to
+    exclude it.
 
     Args:
         sources: The sources of a run.
-        is_needed: Which items a sample represents; None before a sample is drawn. An example of a
-            judge is known then, and later samples do not let it represent other items.
+        is_needed: Which items a sample represents; None before a sample is drawn. If given, a judge
+            is excluded too if its prompt shows one of these items as an example.
     """
     reasons = {}
     for source in sources:
@@ -613,8 +615,11 @@ def choose_planned_sources(sources: Sequence[SourceVerdicts]) -> list[SourceVerd
 
 
 def predict_pass_rate(n_passing: int, n_sources: int) -> float:
-    """Predict, before the first label, which share of the items people pass of which `n_passing` of
-    `n_sources` sources pass: (j + 1/2) / (k + 1), the mean of the Jeffreys posterior, as if the
-    sources were a sample of all possible judges. Plans assume it; estimates never do.
+    """Predict the share of items that people will pass, among the items that `n_passing` of
+    `n_sources` automatic sources pass.
+
+    The prediction is (j + 1/2) / (k + 1) for j of k sources: the mean of the Jeffreys posterior, as
+    if the sources were a sample of all possible judges. Plans use it before the first label exists.
+    Estimates never use it.
     """
     return (n_passing + JEFFREYS) / (n_sources + 2 * JEFFREYS)

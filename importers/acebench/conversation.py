@@ -147,11 +147,13 @@ def _pair_equal_messages(
 
 
 def _find_partner_text(content: str, process_texts: Sequence[str]) -> str:
-    """Return the message of the result record that is equal to a message of the history, or
-    else the first that it contains. Without either, return the message of the history.
+    """Find the message of the result record that corresponds to a message of the dialogue history.
 
-    A message of the history can contain more than the result record, such as a thought before the
-    call. `process_texts` are the messages of the result record. White space does not count.
+    The history can add text, such as a thought before the call. So the result is an equal message,
+    or else the first message of the result record that `content` contains. If there is none, the
+    result is `content` itself, with normalised white space.
+
+    `content` is the message of the history, and `process_texts` are the messages of the record.
     """
     history_text = _normalise(content)
     if history_text in process_texts:

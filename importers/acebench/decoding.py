@@ -62,9 +62,8 @@ def find_first_brackets(reply: str) -> str | None:
 
 
 def select_decoded_text(reply: str, category: str, rule_set: RuleSet) -> str | None:
-    """Return the text that the evaluator decodes and quotes in the score file.
-
-    None if the reply has no such text.
+    """Return the part of a reply that the evaluator decodes, and that it quotes in the score file.
+    None if the reply has no such part.
     """
     if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
         return find_first_brackets(reply)

@@ -266,9 +266,8 @@ def _discard_invalid_process_entries(
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:
-    """Return why the entries of the process file cannot be trusted, or None.
-
-    Their mean must be the one that the header of the score file states.
+    """Return the reason why the entries of the process file cannot be trusted, or None. Their mean
+    must equal the mean that the header of the score file states.
     """
     stated_mean = inputs.scored.header.get(PROCESS_ACCURACY)
     n_items = inputs.scored.header.get("total_count")

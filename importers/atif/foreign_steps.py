@@ -76,11 +76,11 @@ class ConvertedSteps:
         owner["observation"] = observation | {"results": results}
 
     def _take_open_call(self, name: str | None) -> str | None:
-        """Return the id of the call that a result without an id answers. The call is then no longer
-        open.
+        """Return the id of the call that a result without an id answers, and remove this call from
+        the open calls.
 
-        It is the next open call or, if the result names another function, the first open call of
-        that one. None if there is no such call, or if the call has no id either.
+        The call is the first open call of the function `name` or, without a name, the first open
+        call. Returns None if there is no such call, or if the call has no id either.
         """
         candidates = self._open_calls
         if name is not None:

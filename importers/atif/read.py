@@ -195,9 +195,9 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Item:
 
 
 def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
-    """Read the documents of a trial's trajectory, which can continue in further files.
+    """Return the documents of a trial's trajectory, which can continue in further files.
 
-    Returns those that can be read. Missing and unreadable ones become issues of the item.
+    Documents that are missing or cannot be read become issues of the item.
     """
     if not trial.documents:
         text = "the trial has no agent/trajectory.json, so only its result is known"

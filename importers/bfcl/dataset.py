@@ -687,13 +687,15 @@ class AnswerRecords:
     issues: list[ImportIssue] = field(default_factory=list)
 
     def find_answer(self, record_id: str, number: int, *, n_earlier: int) -> JsonRecord | None:
-        """Return the answer of a question; None if it has none.
+        """Return the golden answer of a question; None if the file has none.
 
         Args:
             record_id: id of the question record.
-            number: position of the question in its file, from 0. It counts if no answer has an id.
-            n_earlier: number of earlier questions with this id. Each has an answer of its own, and
-                the last answer also belongs to all further questions.
+            number: position of the question in its file; the first is 0. It is used if the answers
+                have no ids.
+            n_earlier: number of earlier questions with the same id. The n-th question gets the n-th
+                answer with this id. If there are fewer answers than questions, the last answer is
+                used for the rest.
         """
         indexes = self.indexes_by_id.get(record_id)
         if indexes:

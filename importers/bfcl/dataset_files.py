@@ -24,11 +24,12 @@ MAX_LISTED_ENTRIES = 20_000
 
 
 class DatasetFinder:
-    """Finds the dataset files of a BFCL version.
+    """Finds the dataset files of a BFCL version in a folder: questions, golden answers and function
+    docs.
 
-    `named_folders` are the folders that the user named. Their golden answers and function docs can
-    belong to question files in other folders, but not to those far below them, which may be of
-    another version.
+    Golden answers and function docs can also be in the folder above the questions, or in one of the
+    `named_folders`, which the user named. Questions more than one level below a named folder do not
+    use its files, because they may be of another version.
     """
 
     def __init__(self, version: str, named_folders: Sequence[Path] = ()) -> None:

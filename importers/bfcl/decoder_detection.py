@@ -419,12 +419,11 @@ class _DecoderSelector:
         return fit
 
     def _is_better_form(self, guessed: Fit, most: int) -> bool:
-        """Whether a decoder that finds calls in `most` replies replaces the guess.
+        """Whether a decoder that finds calls in `most` replies replaces the guessed decoder.
 
-        It must find clearly more calls than the guess. If the guess comes from a listed model or a
-        similar name, it must find calls in most replies, and the guess in few. The program that
-        wrote the replies probably read them with the decoder of this model, even if that often
-        failed, so only such replies show the contrary.
+        It must find calls in clearly more replies than the guess. Another rule applies if the guess
+        comes from a listed model name: the guess must find calls in few of the replies that need
+        them, and the other decoder in many of them.
         """
         if self._named.listed_name is not None:
             return guessed.finds_few_calls and most >= MANY * guessed.n_needing_calls

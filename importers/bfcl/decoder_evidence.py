@@ -102,7 +102,7 @@ def collect_evidence(categories: FilesByCategory, generation: str, n_records: in
 class _CategoryReader:
     """Reads the replies of one category, and joins them with score entries and dataset items.
 
-    This reads less than the import does: records with ambiguous ids are left out.
+    It reads less than the import does: for example, it leaves out records with ambiguous ids.
     """
 
     def __init__(self, category: str, files: CategoryFiles, *, needs_calls: bool) -> None:

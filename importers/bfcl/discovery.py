@@ -374,8 +374,8 @@ def _list_data_files(
 
 
 def _report_categories_without_dataset(plan: RunPlan) -> None:
-    """Add an issue if no dataset was found for some categories of the run, which says what is
-    missing without it.
+    """Add an issue if some categories of the run have no dataset. The issue says what cannot be
+    imported without it.
     """
     categories: FilesByCategory = plan.importer_data
     missing = [name for name, files in categories.items() if not files.dataset_files]
@@ -450,11 +450,12 @@ class _DatasetSearch:
         return files_by_name
 
     def _choose_files(self, folders: Sequence[Path], category: str) -> DatasetFiles | None:
-        """Choose the dataset files of a category among those in several folders, best folder first.
+        """Choose the dataset files of a category among the files in several folders. Return None if
+        no folder has any.
 
-        A question file with the official name counts before one with a similar name. A damaged
-        question file is used only if there is no other. If the user named several folders, the
-        first files of each of the others are added, because datasets can be spread over folders.
+        `folders` are sorted, the best one first. A question file with the official name is
+        preferred, and a damaged one is used only if there is no other. If the user named several
+        folders, the result also has the first files of each other named folder.
         """
         candidates = self._list_files(folders, category)
         candidates.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
@@ -705,9 +706,9 @@ def _count_fitting_results(
 ) -> dict[Path, FittingResults]:
     """Count for each dataset folder how well its questions fit the results of a run.
 
-    Two counts: the results whose id the dataset contains, and the results whose reply names a
-    function of the question. The second count leaves out questions that all datasets share, because
-    these cannot distinguish them.
+    There are two counts: the results whose id is in the dataset, and the results whose reply names
+    a function of the question. The second count omits questions that are the same in all folders,
+    because they do not show which dataset the run used.
     """
     n_known: Counter[Path] = Counter()
     n_with_function: Counter[Path] = Counter()

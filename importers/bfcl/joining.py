@@ -183,7 +183,8 @@ def _make_invalid_record_issue(path: Path, record: JsonRecord) -> ImportIssue:
 def _make_item_ids(file: _ResultFile, category: str) -> list[str]:
     """Return an item id for each record of a file.
 
-    Records of V1 have numbers, or no ids. They get the id of the dataset: `CATEGORY_N` from 0.
+    A record whose id is a text keeps it. Records of V1 have numbers or no ids. They get the ids of
+    the dataset, `CATEGORY_0`, `CATEGORY_1` and so on.
     """
     first_number = _find_first_number(file.stated_ids)
     item_ids = []
@@ -213,10 +214,10 @@ def _add_records_with_same_id(
     *,
     are_all_scored: bool,
 ) -> None:
-    """Add several records with the same id to the results.
+    """Add several result records with the same id to `results`.
 
-    If they belong to different items, each gets an item id of its own. Otherwise, only the last
-    record counts, and each replaced one becomes an issue.
+    If the records belong to different items, each item gets a separate item id. Otherwise, only the
+    last record counts, and an issue is added for each record that it replaces.
 
     Args:
         results: The results to which the records are added.
@@ -308,9 +309,8 @@ def _index_questions(dataset: Dataset) -> dict[tuple[str, ...] | None, list[str]
 
 
 def _make_question_key(turns: Turns) -> tuple[str, ...] | None:
-    """Return a key that is equal for equal questions.
-
-    None if a turn has no user message, because it matches any.
+    """Return a key that equal questions share. None if a turn has no user message: the question
+    then matches any other one.
     """
     messages = _list_last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
@@ -324,9 +324,10 @@ def is_same_golden_answer(answer: Any, quoted: Any) -> bool:
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
-    """Whether a score entry quotes this result.
+    """Whether the reply that a score entry quotes is this result.
 
-    Some programs wrote `str(result)`, or converted arguments or single values of arguments to text.
+    Some programs wrote `str(result)`, or converted arguments or parts of them to text, so the two
+    can differ in form.
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
@@ -446,9 +447,8 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
 def assign_item_ids(
     record_id: str, replies: list[Any], dataset: Dataset, *, are_all_scored: bool
 ) -> list[str] | None:
-    """Return the item id of each of several results that have the same record id.
-
-    None if all of them are results of one item, so that the last one replaces the others.
+    """Return the item id of each of several results that have the same record id. Return None if
+    all are results of one item, of which only the last one counts.
 
     Args:
         record_id: The id in the records.

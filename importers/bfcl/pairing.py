@@ -348,7 +348,8 @@ class _ComparedReplies:
 
 
 def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
-    """Count how many replies that the score entries quote equal those in the result files.
+    """Count how many of the replies that score entries quote are equal to the replies in the result
+    files.
 
     The comparison ends when enough replies are compared. Large files are left out.
     """

@@ -92,10 +92,11 @@ class ChosenItem:
 def choose_dataset_item(
     category: JoinedCategory, item_id: str, entry: ScoreEntry | None, path: str, line: int
 ) -> ChosenItem:
-    """Choose the question and the golden answer for an item of a run.
+    """Choose the question and the golden answer for an item of a run, from the dataset or from the
+    score entry.
 
-    They come from the dataset. But the score entry of a failing item quotes both. If it quotes
-    others than the dataset has, the item was scored with those, so they are used.
+    The score entry of a failing item quotes the question and the golden answer with which the item
+    was scored. If they differ from those in the dataset, the quoted ones are used.
 
     Args:
         category: The joined files of the category. Counts the items that the dataset lacks.
@@ -504,9 +505,9 @@ def _read_items_with_result(category: JoinedCategory, corrector: GoldenCorrector
 
 
 def _list_scored_items_without_result(category: JoinedCategory) -> list[str]:
-    """List the failing items that only the score file has.
-
-    An entry for another reply is no item of the run.
+    """Return the ids of the failing items that are in the score file and not in the results. The
+    list is empty if the scores belong to other replies, because their items are not items of the
+    run.
     """
     if category.has_scores_of_other_replies:
         return []

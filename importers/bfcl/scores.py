@@ -375,8 +375,8 @@ def _count_entries_of_other_records(
 
 
 def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
-    """Make an entry from the id at the start of a damaged line, so that its item does not count
-    as passed.
+    """Make a score entry from the id at the start of a damaged line, so that the item with this id
+    does not count as passed. None if the line has no id.
     """
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:

@@ -512,11 +512,12 @@ def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]
 def _assign_fixes_to_files(
     files: DatasetFiles, category: str, fixes: FixesByRecord
 ) -> Mapping[Path, FixesByRecord]:
-    """Decide into which file with golden answers each fix is written.
+    """Return for each file with golden answers the fixes (corrected golden answers) to write into
+    it.
 
-    A dataset can be spread over several files. The first one that has the question of a fix gets
-    the fix, because the others' questions with the same id are ignored. A fix whose question is in
-    no file goes to the first file. `fixes` maps record ids to fixes.
+    A dataset can be spread over several question files. The first file that has the question of a
+    fix decides, because the same question in a later file is ignored. A fix whose question is in no
+    file goes to the first file. `fixes` maps record ids to fixes.
     """
     all_files = _list_all_files([files])
     file_by_record: dict[str, Path] = {}

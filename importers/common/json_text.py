@@ -79,10 +79,11 @@ def parse_json_text(text: str, long_numbers: list[str]) -> Any:
 
 
 def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
-    """Return keys that an object in a JSON text has more than once. Parsers keep the last value.
+    """Return the keys that occur more than once in an object of a JSON text. Of equal keys, parsers
+    keep only the last value.
 
-    Each key has a colon. Only if the parsed value has fewer colons than the text, the text is
-    parsed again, because this is slow.
+    `raw` is the text, and `value` the parsed text. Each key has a colon, so the text is parsed
+    again, which is slow, only if the two have different numbers of colons.
     """
     if count_colons(value) == raw.count(b":"):
         return []

@@ -96,9 +96,8 @@ OTHER_FORMATS = (
 
 
 def explain_object_by_id(path: Path) -> str | None:
-    """Return why a file has no records, if it is one JSON object with an entry for each id.
-
-    None for other files.
+    """Return the reason why a file has no records, if the file is one JSON object with a field for
+    each id. None for other files.
     """
     if is_large_file(path):
         return None

@@ -255,10 +255,11 @@ def read_argument_value(node: ast.expr) -> Any:
 
 
 def _read_argument_value(node: ast.expr | None) -> Any:
-    """Return the value of an argument of a call, which is Python source text.
+    """Return the value of an argument of a call that is written as Python source text.
 
-    This follows BFCL's programs, which read more than literals: a name stands for its text, a call
-    with keywords for `{name: arguments}`, and another call or an index for its source text.
+    As in BFCL's programs, more than literals can be read. A name becomes a text, a call with
+    keyword arguments becomes `{name: arguments}`, and any other call or an index expression becomes
+    a text with its source.
     """
     match node:
         case ast.Constant(value=value):

@@ -30,10 +30,10 @@ class Undecodable(ValueError):
 
 
 def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
-    """Return why `decode` cannot decode a reply, given its `error`.
+    """Return a text that says why `decode` rejected a reply with `error`.
 
-    If a code fence surrounds the whole reply, the reason names the fence, and the error that
-    remains without it. If the error is the same without the fence, the reason is this error only.
+    If a code fence surrounds the whole reply, the text names the fence, and the error that remains
+    without it. If the error is the same without the fence, the text is this error only.
     """
     fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
     if fenced is None:
@@ -378,9 +378,10 @@ def _make_invalid_entry_issue(
 def validate_failure_list(
     scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]
 ) -> None:
-    """Find out what a score file says about the items without an entry.
+    """Compare the counts in a score file's header with its entries, to learn whether items without
+    an entry passed.
 
-    The file lists only failing items, and its header states how many items were scored and how
+    A score file lists only the failing items. Its header states how many items were scored and how
     many passed. If the counts fit the entries, the list is complete (`scored.is_complete`). If the
     run also has no more items than were scored, each item without an entry passed
     (`scored.knows_passes`).

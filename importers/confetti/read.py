@@ -712,11 +712,11 @@ def _add_act_verdicts(item: Item, judge_record: JsonObject, golden: Any) -> None
 
 
 def _compare_act_labels(item: Item, labels: list[str], golden: list[Any], judge_name: str) -> None:
-    """Add the verdicts on an item by comparing the judge's labels of its reply with the golden
+    """Add the verdicts on an item by comparing the judge's labels of the reply with the golden
     ones.
 
-    As in the paper, one common label suffices. The verdict is recomputed by a rule, but depends on
-    the judge's labels, so it is added as a verdict of both.
+    As in the paper, one common label suffices. The verdict is added twice, as a recomputed verdict
+    and as a verdict of the judge, because it follows from the judge's labels.
     """
     passes = checker.has_common_act_label(labels, golden)
     reason = f"labels: {', '.join(labels)}; golden labels: {', '.join(map(str, golden))}"

@@ -8,9 +8,10 @@ from fcreview.importers.dialects.conversation import ParsedConversation, ToolCal
 
 
 def quote_calls(conversation: ParsedConversation) -> None:
-    """Turn the calls of a conversation into notes, which are shown but not compared or counted.
+    """Turn the calls and results of a conversation into notes, which are shown but not compared or
+    counted.
 
-    The calls are part of what the model was asked, and no prediction.
+    Such calls are part of the question that the model got, and are not its prediction.
     """
     names: list[str] = []
     for message in conversation.messages:

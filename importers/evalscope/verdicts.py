@@ -202,9 +202,8 @@ def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: 
 
 
 def _replace_official_verdict(item: Item, official: bool | None) -> None:
-    """Remove the official verdict that the importer of the benchmark found in its own data.
-
-    EvalScope's score counts. An issue states a difference.
+    """Remove the official verdict that the benchmark's importer read from its data, because
+    EvalScope's score is the official one. If the two differ, add an issue.
     """
     found = item.official
     if found is not None and official is not None and found != official:

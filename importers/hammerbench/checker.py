@@ -215,11 +215,12 @@ def _split_sentences(text: str) -> list[list[str]]:
 def _compute_rouge_f(
     predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]
 ) -> float:
-    """Compute how similar two texts are, as the package `rouge` computes ROUGE-L: from 0 to 1.
+    """Return the similarity of two texts from 0 to 1, as the package `rouge` computes ROUGE-L.
 
-    Both texts are lists of sentences, and these lists of words. The words that a golden and a
-    predicted sentence have in common, in the same order, are common words. The F value is the
-    harmonic mean of their shares in both texts. Each distinct word counts once.
+    Each text is a list of sentences, and each sentence is a list of words. A word is common if it
+    is in the longest common subsequence of a golden and a predicted sentence. The result is the
+    harmonic mean of two shares: that of the golden words which are common, and that of the
+    predicted words which are common. Repeated words count once.
     """
     golden_words = set(chain.from_iterable(golden_sentences))
     predicted_words = set(chain.from_iterable(predicted_sentences))

@@ -250,10 +250,10 @@ def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
 
 
 def _find_model_folder(folder: Path) -> Path:
-    """Find the folder with the name of the model at or above the folder of a run.
+    """Return the folder that is named after the model: the nearest one, from the folder of a run
+    upwards, that is neither a folder such as `MT0` nor a folder of a dataset type.
 
-    A folder `MT0` has the results of the base for the conversations of a variant, and is beside or
-    below the folders of the dataset types.
+    A folder `MT0` has the results of the base conversations for comparison with a variant.
     """
     for candidate in (folder, *folder.parents):
         is_base_folder = BASE_RESULTS_FOLDER.fullmatch(candidate.name) is not None

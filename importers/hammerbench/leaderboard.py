@@ -337,9 +337,10 @@ def get_snapshot_outcome(item: ScoredItem, arguments_criterion: str = "args_ok")
 
 
 def get_declined_verdict(item: ScoredItem) -> bool | None:
-    """Return whether the model declined an item that it should decline, or None without a verdict.
+    """Return whether the model declined an item that it should decline. None if there is no
+    verdict.
 
-    The verdict on the item or an override of `rejected` decides.
+    An override of the criterion `rejected` or the verdict on the item decides.
     """
     declined: bool | None = item.derive_verdict("hammerbench", ITEM, CORRECT)
     return item.valid if declined is None else declined

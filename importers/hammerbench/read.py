@@ -164,10 +164,9 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
 
 
 def parse_user_message(content: str, turn: int) -> list[Message]:
-    """Split a user message into what the user wrote and what the user attached.
+    """Split a user message into the text that the user wrote and the text that the user attached.
 
-    The attached text follows `<EK>:` or `EK:` and becomes a message of its
-    own.
+    The attached text follows `<EK>:` or `EK:`, and becomes a separate message.
     """
     mark = _QUOTE_MARK.search(content)
     if not mark:

@@ -329,11 +329,11 @@ def rewrite_scores(
 
 
 def _find_refused_passes(written_items: Sequence[ScoredItem]) -> Iterator[Unrepresentable]:
-    """Yield the numbers of reviewed passes that the files contain, but that the official scripts do
-    not count.
+    """Yield the numbers of passes by reviewers that the written files contain, but that the
+    official scripts do not count.
 
-    The scripts ignore the judge if a name is not the golden one, and take every answer with the
-    word "sorry" for a refusal.
+    The scripts ignore the judge's verdict if a function or argument name differs from the golden
+    one. They also take every answer with the word "sorry" for a refusal.
     """
     passed = [item for item in written_items if writeback.get_item_override(item) is True]
 

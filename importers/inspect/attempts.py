@@ -101,9 +101,8 @@ class ChosenLog:
 
 
 def choose_logs(logs: Sequence[FoundLog]) -> list[ChosenLog]:
-    """Return the logs to import, in the order of their tasks.
-
-    A task that was run several times has several logs, of which the best attempt is chosen.
+    """Return the logs to import, in the order of their tasks. If a task was run several times, the
+    log of the best attempt is returned.
     """
     groups: dict[tuple[str, str], list[FoundLog]] = {}
     for log in logs:

@@ -412,11 +412,11 @@ class _ConversationBuilder:
             self._handed_over_to.add(call.name.removeprefix(_HANDOFF_PREFIX))
 
     def _add_result(self, message: dict[str, Any]) -> None:
-        """Add the result of a call. It waits with its call until the end of the step, so that
-        results come in the order of the calls.
+        """Add the result of a call. At the end of a step, its results are written in the order of
+        its calls.
 
-        A result that answers no waiting call is added after the others. If its id is unknown, this
-        is a problem of the conversation.
+        A result that answers no open call is added after the others. If its call id is unknown, the
+        conversation has a problem.
         """
         name = message.get("function")
         text = get_text_and_error(message)

@@ -298,10 +298,8 @@ def compute_mean(numbers: Sequence[float]) -> float:
 def _compute_probability_of_drawing_only(
     n_wanted: int, n_epochs: int, n_drawn: int
 ) -> float | None:
-    """Return the probability that epochs drawn without replacement are all among `n_wanted` of
-    them.
-
-    Return None if there are fewer than `n_drawn` epochs.
+    """Return the probability that `n_drawn` of `n_epochs` epochs (repeats), drawn without
+    replacement, are all among the `n_wanted` ones. None if there are fewer than `n_drawn` epochs.
     """
     if n_epochs < n_drawn:
         return None

@@ -91,12 +91,12 @@ SampleName = tuple[str, str, int]
 
 
 class ItemIds:
-    """Assigns an id to each sample in each epoch: the id of the sample, with `#2` in the second
-    epoch.
+    """Assigns an item id to each sample in each epoch (repeat): the sample's id, followed by `#2`
+    in the second epoch.
 
-    If two of them are equal, such as the sample `task#2` and the second epoch of `task`, one gets
-    quotation marks. The ids do not depend on the order of the samples in the file, because reviews
-    refer to them.
+    If two ids are equal, such as those of a sample `task#2` and of the second epoch of `task`, one
+    gets quotation marks. The ids do not depend on the order of the samples in the file, because
+    reviews refer to them.
     """
 
     def __init__(self) -> None:
@@ -126,10 +126,10 @@ class ItemIds:
         return {name: self._id_by_name[name] for name in self._used}
 
     def _assign(self, sample_id: Any, epoch: int) -> str:
-        """Return the item id of a sample in an epoch, such as `7` or `7#2`.
+        """Return the item id of a sample in an epoch (a repeat), such as `7` or, in epoch 2, `7#2`.
 
-        The ids of samples can be numbers or texts. If the number 7 and the text "7" both occur, the
-        second one gets its JSON as id, or a quote at the end.
+        Sample ids can be numbers or texts. If the number 7 and the text "7" both occur, the second
+        one is written as JSON, or gets a quote at the end.
         """
         name = _make_sample_name(sample_id, epoch)
         known = self._id_by_name.get(name)
@@ -228,10 +228,10 @@ def collect_statistics(paths: Sequence[Path]) -> LogStatistics:
 
 
 def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
-    """Yield the items of one log, with issues and facts about it.
+    """Yield the items of one log, with issues and facts about the log.
 
-    The header needs a sample that has scores, so the samples up to the first such one are read
-    before the others. At the end, the metrics of the log are compared with recomputed ones.
+    To read the header, a sample with scores is needed, so the samples up to the first one with
+    scores are read beforehand. At the end, the recorded metrics are compared with recomputed ones.
     """
     yield from report_run_status(log)
     records = log.read_samples()

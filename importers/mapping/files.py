@@ -161,9 +161,8 @@ def _read_json(path: Path, pattern: FilePattern) -> Iterator[Row | ImportIssue]:
 
 
 def _find_list_name(pattern: FilePattern) -> str:
-    """Return the field of the list of items, if it is a field of the document itself.
-
-    Then each item has a place of its own in the file.
+    """Return the name of the document's field that contains the list of items. Return an empty text
+    if the list is not a field of the document itself.
     """
     if pattern.items is None or pattern.entries:
         return ""

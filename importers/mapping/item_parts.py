@@ -140,8 +140,10 @@ def _find_part(expression: Expression, element: Any, place: str, reader: ValueRe
 
 
 def _read_tools(written: Any, reader: ValueReader) -> Iterator[dict[str, Any]]:
-    """Yield function docs: first of the tools of which only the name is known, without parameters,
-    and then of those that the record describes.
+    """Yield function docs for the tools of an item.
+
+    Tools that are only a name come first, as functions without parameters. The tools that the
+    record describes follow.
     """
     if isinstance(written, str):
         reader.add_issue("item.tools is not a list of tools", raw=written)

@@ -676,8 +676,8 @@ class _MappingReader:
 
 
 def _get_options(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the table of a key, whose options are beside the path of the value. Empty if the
-    value is only a path.
+    """Return the options of a value from its table, in which they stand beside the path of the
+    value. Empty if only the path is given.
     """
     written = table.get(key)
     return written if isinstance(written, dict) else {}

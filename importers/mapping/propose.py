@@ -409,8 +409,8 @@ def _propose_opinion(
 
 
 def _write_opinion_name(owner: _Field, members: Sequence[_Field]) -> str:
-    """Return where the name of a judge or person is. Without such a field, the field of the
-    opinion gives the name.
+    """Return the mapping of the name of a judge or person, as TOML text: the path of the field with
+    the name or, without one, the name of the opinion's field as a constant.
     """
     name = _find_named(members, OPINION_NAME_FIELDS)
     if name is not None:

@@ -168,9 +168,10 @@ def _parse_number(value: Any) -> int | float | None:
 
 
 def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:
-    """Return what a value says: pass, fail, or nothing if it is null or empty.
+    """Return whether a value means pass (true) or fail (false) by a rule. None if the value is null
+    or empty.
 
-    Raises NotAVerdict for a value that is neither. It is never guessed.
+    Raises NotAVerdict for a value that the rule does not know. The meaning is never guessed.
     """
     if value is None or value == "":
         return None

@@ -143,9 +143,10 @@ def _compute_coverage_of_judged_claims(item: ScoredItem) -> float | None:
 def _make_metrics_without_failures(
     coverages: Sequence[float], n_tasks: int, note: str
 ) -> list[Metric]:
-    """Make the mean coverage and the pass rate of the tasks that have a coverage.
+    """Make two metrics: the mean coverage and the pass rate of the tasks that have a coverage.
 
-    `n_tasks` also counts the tasks without one. `note` says what is left out.
+    `n_tasks` is the number of all tasks, also those without a coverage. `note` is a text that says
+    what is left out.
     """
     table = "coverage without failed requests and judges"
     n_passed = sum(coverage >= PASSING_COVERAGE for coverage in coverages)

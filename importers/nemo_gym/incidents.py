@@ -105,10 +105,11 @@ def _find_mask(rollout: JsonObject) -> Incident | None:
 
 
 def _find_incomplete_response(response: JsonObject) -> Incident | None:
-    """Find out why a response has no output. None if it has some: a reply that was cut is a result.
+    """Return the reason why a response has no output, or None if it has output.
 
-    If there is no output at all, and the response ended with `max_output_tokens`, the context was
-    longer than the model can read. vLLM ends such responses so.
+    A reply that was cut counts as output. If there is no output at all and the response ended with
+    `max_output_tokens`, the context was too long for the model: vLLM ends such responses in this
+    way.
     """
     output: Any = response.get("output")
     reason = as_object(response.get("incomplete_details")).get("reason")

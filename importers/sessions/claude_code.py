@@ -511,8 +511,9 @@ def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage])
 
 
 def _continue_reply(reply: WrittenMessage, line: _Line) -> None:
-    """Add the blocks of a further line to a reply. The reason of its end and its usage are those
-    of the last line that has them.
+    """Add the blocks of a further line to a reply, of which each block has a line.
+
+    The stop reason and the usage are taken from the last line that has them.
     """
     if not isinstance(reply.value.get("content"), list):
         reply.value["content"] = _list_blocks(reply.value)

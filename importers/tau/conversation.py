@@ -448,12 +448,11 @@ CallIndexes = dict[int, int]
 
 
 def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str]:
-    """Add the golden actions of a task to an item as golden calls, and pair them with its predicted
-    calls. Return the address of the pair of each golden action.
+    """Add the golden actions of a task to an item as golden calls, and pair them with the predicted
+    calls of the item.
 
     A golden action is paired with a call that matches it by the official rule, else with the most
-    similar call of the same function. Without such a call, it gets the turn of the golden action
-    before it.
+    similar call of the same function. Returns the address of the pair of each golden action.
     """
     # Index of a golden action -> index of its call.
     call_indexes = _match_by_official_rule(actions, item.predicted)
@@ -576,10 +575,10 @@ def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) 
 
 
 def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:
-    """Pair a golden action, as the call `golden`, with the predicted call that was found for it, or
-    with none. The pair lists the differences.
+    """Return the pair of a golden action, as the call `golden`, with its predicted call or with
+    none, and the differences of the two calls.
 
-    In the state "~", arguments differ that the official rule does not compare.
+    If the official rule accepts the predicted call, the differences have the state "~".
     """
     # The state "-" marks a missing call, "=" an equal one, and "!" one with an error.
     pair = CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")

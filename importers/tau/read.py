@@ -248,10 +248,10 @@ def _has_reward(simulation: Any) -> bool:
 
 
 def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
-    """Read what all simulations of a run share from the fields of its main file: domain, policy,
-    functions and tasks.
+    """Return the data that all simulations of a run share: domain, policy, functions and tasks.
 
-    `file` is the main file, for issues.
+    `main_fields` are the fields of the run's main file, and `file` is the name of this file, for
+    issues.
     """
     info = as_object(main_fields.get("info"))
     environment = as_object(info.get("environment_info"))

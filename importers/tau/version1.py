@@ -100,10 +100,11 @@ def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str
 
 
 def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Convert the messages of an agent that writes its calls as text, with results as messages of
-    the user, to messages with calls and results.
+    """Convert messages in which calls and results are plain text to messages with calls and
+    results.
 
-    A user message is the result of a call if it follows the call and has the prefix of a result.
+    The agent writes its calls as text, and gets the results as user messages. A user message is a
+    result if it begins with `RESULT_PREFIX` and a call has no result yet.
     """
     converted: list[ConversationMessage] = []
     # Function that was called and has no result yet.

@@ -62,8 +62,8 @@ def apply_episode_incident(item: Item, episode: JsonObject) -> None:
 
 
 def find_episode_incident(episode: JsonObject) -> Incident | None:
-    """Find out whether an episode was disturbed: by an error outside the scoring, a failed last
-    call, or the way it stopped. Returns None if it was not.
+    """Return what disturbed an episode: an error outside the scoring, a failed last call, or the
+    way in which the episode stopped. None if nothing did.
     """
     trace = choose_main_trace(episode)
     for error in _list_errors(episode):

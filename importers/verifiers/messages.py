@@ -120,9 +120,9 @@ class MessageTree:
         return self.list_own_nodes(leaf, set())
 
     def list_own_nodes(self, leaf: Node, other_nodes: Set[int]) -> list[Node]:
-        """Return the nodes of a branch that come after the last one of `other_nodes`.
+        """Return the nodes of a branch that come after the last node which `other_nodes` contains.
 
-        Branches share their beginnings. To list those again for each branch would take quadratic
+        Branches have the same beginning. Listing it again for each branch would take quadratic
         time.
         """
         own = [leaf]

@@ -96,8 +96,8 @@ def list_models(episode: JsonObject) -> list[str]:
 
 
 def get_model_name(episode: JsonObject) -> str:
-    """Return the model of an episode: the first one that its main agent called. Empty if a request
-    failed before, or the file does not record calls.
+    """Return the model of an episode: the first model that the main agent called. Empty if the
+    first request failed, or if the file does not record calls.
     """
     models = list_models(episode)
     return models[0] if models else ""

@@ -143,7 +143,7 @@ def _evaluate_calls_once(
 
 
 def _make_calls_cache_key(calls: Calls, rules: CategoryRules, spelling: NameSpelling) -> str | None:
-    """Return a cache key, equal for calls with equal values and types; None for calls that are
+    """Return a cache key that is equal for calls with equal values and types. None if the calls are
     too large to cache.
     """
     try:
@@ -449,9 +449,10 @@ def _pair_predicted_calls(
 def _add_undecoded_call(
     reply: EvaluatedReply, result: Any, item: DatasetItem, settings: EvaluationSettings
 ) -> None:
-    """Add the text of a reply as a call that could not be decoded, if the reply has no such call.
+    """Add the text of a reply as a call that could not be decoded, if no call was decoded from the
+    reply.
 
-    Replies with equal calls share an evaluation and its calls. This call belongs only to the reply,
+    Replies with equal calls share one evaluation. The added call belongs only to this reply,
     because other replies without decoded calls have other texts.
     """
     if reply.predicted:

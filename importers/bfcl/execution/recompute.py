@@ -145,8 +145,8 @@ def _decode_turn(steps: Any, decoder: Decoder, version: str) -> list[list[str]]:
 
 
 def decode_call_texts(reply: Any, decoder: Decoder, version: str) -> list[str]:
-    """Return the calls of a reply as the official handlers write them before they are evaluated.
-    Empty if the reply cannot be decoded.
+    """Return the calls of a reply as texts, as the official handlers write them before they are
+    executed. The list is empty if the reply cannot be decoded.
 
     Source: `convert_to_function_call` and `decoded_output_to_execution_list` of
     `model_handler/utils.py`.

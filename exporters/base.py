@@ -224,9 +224,8 @@ class ExportSource:
         return self._count_and_report_rows("item", self.store.iter_details(self.view))
 
     def _count_and_report_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        """Return the chunks, and count their rows while the caller reads them.
-
-        `noun`: what the rows are, for the progress.
+        """Yield the chunks unchanged, and count their rows for the progress display. `noun` says
+        what the rows are, such as `items`.
         """
         # This uses `map`, because a generator would keep a chunk in memory while it reads the next
         # chunk.

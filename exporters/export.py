@@ -244,8 +244,8 @@ def _fsync_path(path: Path) -> None:
 
 
 def _choose_file_mode(target: Path, default_mode: int) -> int:
-    """Return the permissions of a new file: those of the file that it replaces, else the usual
-    ones.
+    """Return the permissions for a new file: those of the file that it replaces or, if there is
+    none, the usual ones.
     """
     if target.exists():
         return target.stat().st_mode & 0o777

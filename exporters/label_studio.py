@@ -95,9 +95,8 @@ def _make_prediction(criterion: str, verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_annotation(criterion: str, opinion: dict[str, Any]) -> dict[str, Any]:
-    """Convert a review to an annotation of a task.
-
-    The digest tells later whether somebody changed the annotation in Label Studio.
+    """Convert a review to an annotation of a Label Studio task. A digest in it shows later whether
+    somebody changed the annotation.
     """
     meta = {name: opinion[name] for name in META_FIELDS}
     meta["digest"] = _hash_opinion(opinion)

@@ -225,8 +225,8 @@ def build_agreement_section(
     ratings_by_status: Mapping[BlindStatus, Sequence[Rating]],
     statistics: Sequence[AgreementStatistic],
 ) -> Section:
-    """Return the section on inter-annotator agreement. It is empty if no item was reviewed by two
-    annotators.
+    """Return the section on inter-annotator agreement. Without statistics, it says that no item has
+    labels of two annotators.
 
     `statistics` are those of blind reviews, followed by those of other reviews.
     """

@@ -1022,8 +1022,8 @@ def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
 
 
 def _ends_with_only_reply(messages: Sequence[ChatMessage]) -> bool:
-    """Whether a conversation with a question ends with the only reply of the model. A reply that
-    the benchmark gives does not count.
+    """Whether a conversation has a question and ends with the only reply of the model. A reply that
+    the benchmark itself provides does not count.
     """
     replies = []
     for message in messages:

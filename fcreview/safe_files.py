@@ -234,8 +234,8 @@ def _write_new_file(name: str, content: bytes, folder: int, *, sync: bool) -> No
 
 
 def _make_root_folder(path: Path) -> None:
-    """Make a folder and its parents. It gets the permissions of its parent folder, and is always
-    accessible to its owner.
+    """Make a folder and the folders above it. The new folder has the permissions of the folder
+    above it, and the owner can always access it.
     """
     if not path.parent.is_dir():
         _make_root_folder(path.parent)

@@ -129,8 +129,8 @@ class EvidenceReader:
         )
 
     def _count_judge_verdicts(self, rows: Sequence[QueueRow]) -> list[JudgeCount]:
-        """Count for each judge how many of the replies in the rows it judged, and how many of them
-        passed.
+        """Return for each judge the number of replies in the rows on which it has a verdict, and
+        the number of those that it passed.
         """
         n_answers: Counter[str] = Counter()
         n_passing: Counter[str] = Counter()

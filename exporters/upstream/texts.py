@@ -89,8 +89,8 @@ def format_bfcl_pull_request(repository: BfclRepository, datapoints: Sequence[Da
 
 
 def _format_proposed_change(datapoint: Datapoint) -> list[str]:
-    """Return both records in the form of the issue template, with a record in a line as in the
-    dataset.
+    """Return the lines with the old and the new record, as the issue template wants them. Each
+    record is one line, as in the dataset.
     """
     lines = [
         "{",

@@ -496,8 +496,8 @@ class Suspect:
 
 
 def count_questions(suspects: Iterable[Suspect]) -> int:
-    """Count the different questions of suspects. A question that a benchmark repeats, for example
-    in another version or prompt format, counts once.
+    """Count the distinct questions of the suspects (questions whose golden answer may be wrong). A
+    question that a benchmark repeats, for example in another prompt format, counts once.
     """
     return len({suspect.question.content_key for suspect in suspects})
 

@@ -58,8 +58,9 @@ UNNAMED_GROUPS = (
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures with the same values of some properties: the property of the grouping, and its two
-    properties in `SUBDIVISIONS`. All other properties are empty.
+    """Failing items that have the same value in three properties: the property by which items are
+    grouped, and the two properties in `SUBDIVISIONS` that divide its groups. All other properties
+    are empty.
     """
 
     error_type: str

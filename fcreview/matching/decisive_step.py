@@ -643,8 +643,8 @@ class _UserMessages:
         return None
 
     def find_wrong_choice(self, wrong_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that states one of the wrong values, if the user
-        stated all of them.
+        """Return the step of the last user message that states one of the wrong values, if the user
+        stated all of them. The wrong choice was then the user's.
         """
         mentions = [self.find_messages_with(value) for value in wrong_values]
         if not wrong_values or not all(mentions):

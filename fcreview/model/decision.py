@@ -220,8 +220,9 @@ def _is_fault_disputed(opinions: Iterable[Opinion]) -> bool:
 def _build_opinion_with_verdict(
     annotator: str, opinions: Iterable[Opinion], *, target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return an annotator's own opinion if it decides, else an opinion with the verdict that
-    follows from the annotator's other verdicts.
+    """Return an annotator's opinion on the target if it has a verdict other than "unsure".
+    Otherwise, return an opinion with the verdict that follows from the annotator's verdicts on
+    other targets.
     """
     derived_opinion = Opinion(
         annotator=annotator, target=target, criterion=criterion, verdict=verdict

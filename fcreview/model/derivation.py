@@ -499,8 +499,7 @@ def _is_listed_as_hallucinated(
 ) -> bool | None:
     """Whether an argument is in the list of hallucinated arguments. None if there is no list.
 
-    The list can be a verdict on a call, or on a CONFETTI item, where it covers the arguments of all
-    calls.
+    The list is a verdict on a CONFETTI item, and covers the arguments of all calls of the item.
     """
     target, _ = target_criterion
     address = parse_address(target)

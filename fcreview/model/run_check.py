@@ -349,8 +349,9 @@ def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
 
 
 def _describe_undecoded(counts: RunCounts) -> str:
-    """Return the number of items without a decoded call, and in how many of them this has no effect
-    on the verdict.
+    """Return a text with the number of items without a decoded call. If the items have both
+    verdicts, the text also says for how many of these items the official and the recomputed verdict
+    are equal.
     """
     if not counts.n_undecoded:
         return "none"

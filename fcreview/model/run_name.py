@@ -209,9 +209,8 @@ def _clean_text(text: str) -> str:
 
 
 def _shorten_parts(parts: Collection[str]) -> dict[str, str]:
-    """Return a short form of each part.
-
-    If one is too wide, all lose the words at the start that they share.
+    """Return a short form of each part of a run name. If one part is too wide, the words with which
+    all parts begin are removed from all of them.
     """
     is_any_too_wide = any(display_width(part) > MAX_PART_CELLS for part in parts)
     if not is_any_too_wide:

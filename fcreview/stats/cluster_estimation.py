@@ -451,7 +451,7 @@ def _find_extreme_corrections(values: GroupValues, stratum: _Stratum) -> FloatAr
 
 def _find_largest_correction(values: GroupValues) -> float:
     """Return the largest difference between the human and the automatic value of a sampled group.
-    Without any difference, it is the whole scale.
+    If no group has a difference, return the length of the whole scale.
     """
     corrections = np.abs(values.human[values.is_sampled] - values.automatic[values.is_sampled])
     largest = float(corrections.max(initial=0.0))

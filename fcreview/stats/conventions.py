@@ -203,8 +203,9 @@ def list_conventions(table: TrialTable) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TaskTerm:
-    """What a task adds to a figure: the figure is the sum of all points, divided by the sum of all
-    weights.
+    """Points and weight that a task adds to a figure.
+
+    The figure is the sum of all points, divided by the sum of all weights.
     """
 
     points: float

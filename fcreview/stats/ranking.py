@@ -49,7 +49,7 @@ rounding error of the sums.
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """What the questions of one cluster add to the value of a run.
+    """Points and weight that the questions of one cluster add to the value of a run.
 
     The value is the sum of all points, divided by the sum of all weights.
     """
@@ -442,7 +442,9 @@ def _sum_figures(
 
 
 def _find_tasks_by_item(aligned_items: Sequence[AlignedItem]) -> dict[int, _Task]:
-    """Return the task of each item number. An item that is no trial is a task of its own."""
+    """Return the task of each item, by item number. An item that is not a trial of a task counts as
+    a task by itself.
+    """
     tasks: dict[int, _Task] = {}
     for position, aligned_item in enumerate(aligned_items):
         key = aligned_item.task or ("item", str(position))

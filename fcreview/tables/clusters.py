@@ -285,9 +285,8 @@ def _name_single_cluster(cluster: Cluster, grouping: Grouping) -> GroupName:
 def _make_cluster_cells(
     row: ClusterRow, name: GroupName, grouping: Grouping, n_failures: int
 ) -> list[Cell]:
-    """Return the cells of a group, or of a cluster of an unfolded group.
-
-    Groups are strong, the clusters inside them are not.
+    """Return the cells of a row: a group in strong type, or a cluster of an unfolded group in
+    normal type.
     """
     is_group = row.cluster is None
     share = format_share(row.n_failures, n_failures)

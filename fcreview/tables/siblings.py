@@ -56,8 +56,8 @@ def describe_question(contradiction: Contradiction) -> str:
 
 
 def build_contradiction_json(contradiction: Contradiction) -> dict[str, Any]:
-    """Build the JSON object of a contradiction: the golden answers of the siblings, with the items
-    that have them, the reference first.
+    """Build the JSON object of a contradiction between similar questions: each golden answer with
+    the items that have it. The reference comes first.
     """
     reference = contradiction.reference
     answers = []

@@ -189,9 +189,8 @@ def _load_process_file(inputs: CategoryInputs, file: Path) -> None:
 
 
 def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet) -> list[ImportIssue]:
-    """Determine the official verdicts of a category, by the rules with which the run was scored.
-
-    Return the contradictions of its score files.
+    """Determine the official verdicts of a category by the version of the rules with which the run
+    was scored. Return the contradictions in the category's score files.
     """
     inputs.rule_set = rule_set
     issues: list[ImportIssue] = []

@@ -324,9 +324,8 @@ class _SingleRun(NamedTuple):
 
 
 def _plan_single_trajectories(trajectories: Mapping[Path, AgentAndModel]) -> Iterator[RunPlan]:
-    """Yield the plans of the runs of trajectories outside of Harbor jobs.
-
-    The trajectories of one folder, agent and model form a run.
+    """Yield the plans of the runs whose trajectories do not belong to a Harbor job. All
+    trajectories of one folder, agent and model are one run.
     """
     related_files = _TrajectoryIndex.of_files(trajectories)
     trials_by_run: defaultdict[_SingleRun, list[TrialFiles]] = defaultdict(list)

@@ -405,8 +405,8 @@ class _DecoderSelector:
         )
 
     def _choose_spelling(self, fit: Fit) -> Fit:
-        """Return the fit of the decoder with the other spelling of names if clearly more replies
-        pass with it.
+        """Return the fit of a decoder that spells function names in the other way, if clearly more
+        replies pass with it. Otherwise, return `fit`.
         """
         name = OTHER_SPELLINGS.get(fit.decoder.name)
         if name is None:

@@ -374,8 +374,8 @@ def _list_data_files(
 
 
 def _report_categories_without_dataset(plan: RunPlan) -> None:
-    """Add an issue if some categories of the run have no dataset. The issue says what cannot be
-    imported without it.
+    """Add an issue if some categories of the run have no dataset. The issue says what is missing
+    without it.
     """
     categories: FilesByCategory = plan.importer_data
     missing = [name for name, files in categories.items() if not files.dataset_files]

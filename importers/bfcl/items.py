@@ -629,8 +629,8 @@ def _recompute_multi_turn(
 
 
 def _add_state_differences_of_turns(item: Item, verdict: MultiTurnVerdict) -> None:
-    """Add the states that differ after each turn to the metadata, and those of the failing turn to
-    the table of the item.
+    """Add the states of the simulated apps that are wrong after each turn to the metadata, and
+    those after the failing turn to the item's table.
     """
     differences_by_turn = {}
     for turn, executed in enumerate(verdict.turns):

@@ -86,8 +86,8 @@ class _FilePlace:
 
 
 def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
-    """Find the result or score files of a model folder, without copies and without those of
-    repetitions below it.
+    """Find the result or score files in the folder of a model. Copies are left out, and so are the
+    files of repetitions in subfolders.
     """
     found: Files = []
     for file in _walk_model_folder(folder, version, kind):

@@ -41,7 +41,9 @@ MAX_SCORE_FILES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """The score files for a model's result files, or the result files for its score files."""
+    """The files that belong to a model's result files or score files: the score files for its
+    results, or the results for its scores.
+    """
 
     folder: Path | None = None
     """Model folder of the files; None if there are none."""
@@ -330,9 +332,8 @@ def _find_model_folder_of_results(result: Path, scores_key: RunKey, scores: File
 
 
 def has_same_replies(results: Files, scores: Files) -> bool:
-    """Whether score entries quote the replies in the result files.
-
-    True if no entry can be compared.
+    """Whether the score entries quote the same replies as the result files contain. True, too, if
+    no entry can be compared.
     """
     return _compare_replies(results, scores).are_of_results
 

@@ -20,9 +20,10 @@ MAX_QUOTED_REPLY = 160
 
 
 class QuotedReplies(quoted_replies.QuotedReplies):
-    """The comparison of the failing score entries of a BFCL run with its results.
+    """Comparison of the replies that the failing score entries of a BFCL run quote with the replies
+    in the result files.
 
-    Filled category by category.
+    `add_category` adds the entries of one category.
     """
 
     def add_category(self, name: str, results: Results, scores: ScoreFile) -> None:

@@ -131,10 +131,10 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
 
 
 class _EntryContents:
-    """Cleans the contents of score entries, and reads them again.
+    """Reads the contents of score entries again from the file, and cleans them.
 
-    Entries refer to this object. It refers to nothing that refers to them, because such a circle
-    would stay in memory.
+    Entries refer to this object. It must not refer to entries, because such a circle would stay in
+    memory.
     """
 
     def __init__(self, path: Path, *, omits_logs: bool, redacts_keys: bool) -> None:

@@ -159,8 +159,8 @@ def _list_original_stems(stem: str) -> list[str]:
 
 
 def _list_original_folder_names(name: str) -> list[str]:
-    """Return the names that a folder's original can have, if its own name is that of a copy, such
-    as `results_backup`.
+    """Return the possible names of the folder from which a folder was copied, if `name` is that of
+    a copy, such as `results_backup`.
     """
     originals = []
     for pattern in (_PREFIX, _SUFFIX):

@@ -91,8 +91,8 @@ def make_error_incident(error: Any, where: str, *, is_marked: bool = True) -> In
 
 
 def make_empty_reply_incident(where: str, text: str = "") -> Incident:
-    """Make the weak mark of an empty reply, of which nobody can tell whether the model or the
-    service was silent.
+    """Make an incident for an empty reply. It is only a weak mark, because nobody can tell whether
+    the model or the service was silent.
     """
     return Incident(kind="empty_reply", text=text, where=where, certainty="weak")
 

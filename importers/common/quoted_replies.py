@@ -14,9 +14,10 @@ from fcreview.model.wording import format_count
 
 @dataclass(slots=True)
 class QuotedReplies:
-    """The comparison of the failing score entries of a run with its results.
+    """Comparison of the replies that the failing score entries of a run quote with the replies in
+    the result files.
 
-    Filled entry by entry.
+    The entries are added one by one.
     """
 
     n_compared: int = 0

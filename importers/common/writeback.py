@@ -502,9 +502,8 @@ def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
 
 
 def is_incident_mark_reviewed(item: ScoredItem, incident: Incident | None) -> bool:
-    """Return whether annotators set or cleared the mark of an incident.
-
-    `incident` is the one that the item's own record shows.
+    """Return whether annotators set or cleared the incident mark of an item. `incident` is the
+    incident that the imported record shows.
     """
     is_automatic = incident is not None and incident.counts
     return item.is_incident != is_automatic

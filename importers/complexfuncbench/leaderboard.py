@@ -148,8 +148,8 @@ def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:
 
 
 def get_sample_error_type(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """Return the error type of a failed sample: the recorded one or that of the first call that
-    an override rejects.
+    """Return the error type of a failed sample: the recorded one or, without one, that of the first
+    call that an override rejects. None for a sample that did not fail.
     """
     if item.valid is not False:
         return None

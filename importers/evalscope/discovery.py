@@ -220,9 +220,8 @@ def _find_place(path: Path) -> _Place | None:
 
 
 def _is_output_folder(folder: _OutputFolder) -> bool:
-    """Whether a file of the folder has the form of EvalScope's predictions, reviews or reports.
-
-    One damaged file does not hide the others.
+    """Whether a folder is an output of EvalScope: one of its files has the form of predictions,
+    reviews or reports. One damaged file does not matter.
     """
     for model in folder.models.values():
         for path in (*model.reviews.values(), *model.predictions.values()):

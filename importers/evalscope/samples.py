@@ -82,9 +82,8 @@ class Sample:
 
     @property
     def metadata(self) -> JsonObject:
-        """Record of the dataset, and for agents what happened.
-
-        BFCL removes the functions of multi-turn items before the review is written.
+        """Metadata of the sample: the record of the dataset and, for agents, a record of what
+        happened. In multi-turn items of BFCL, the functions are missing.
         """
         return self.predicted_metadata | self.reviewed_metadata
 

@@ -38,7 +38,9 @@ RESPONSE_PATHS: Sequence[Path] = (
 
 
 def find_request(line: JsonObject) -> JsonObject:
-    """Return the request of a line. A line without one in a field of its own is the request."""
+    """Return the request of a line: the field that contains it or, if there is none, the line
+    itself.
+    """
     for path in REQUEST_PATHS:
         request = _get_object(line, path)
         if has_messages(request):

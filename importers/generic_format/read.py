@@ -372,8 +372,8 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
 
 
 def _read_placed_record(value: dict[str, Any], messages: list[Any]) -> _SourceRecord:
-    """Read a record that fcreview exported: its messages state their turn and step themselves, so
-    no conversation is derived from them.
+    """Read a record that fcreview exported. Each message states its turn and step, so they need not
+    be derived from the order of the messages.
     """
     record = Record.model_validate(value)
     no_conversation = ParsedConversation(OPENAI_CHAT)

@@ -252,8 +252,6 @@ def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
 def _find_model_folder(folder: Path) -> Path:
     """Return the folder that is named after the model: the nearest one, from the folder of a run
     upwards, that is neither a folder such as `MT0` nor a folder of a dataset type.
-
-    A folder `MT0` has the results of the base conversations for comparison with a variant.
     """
     for candidate in (folder, *folder.parents):
         is_base_folder = BASE_RESULTS_FOLDER.fullmatch(candidate.name) is not None
@@ -264,8 +262,8 @@ def _find_model_folder(folder: Path) -> Path:
 
 
 def _list_names_below(folder: Path, model_folder: Path) -> list[str]:
-    """Return the names of `folder` and of the folders between it and that of the model, from the
-    bottom to the top.
+    """Return the name of `folder` and the names of the folders above it, up to but without
+    `model_folder`.
     """
     names = list(folder.relative_to(model_folder).parts)
     names.reverse()

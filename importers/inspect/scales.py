@@ -139,8 +139,8 @@ class LogStatistics:
                 self._add_value(name, value)
 
     def _add_value(self, name: str, value: Any) -> None:
-        """Add the value of a scorer to the statistics of its name. Each field of an object counts
-        on its own, as `scorer.field`.
+        """Add the value of a scorer to the statistics of the scorer. If the value is an object,
+        each field has separate statistics with the name `scorer.field`.
         """
         if not isinstance(value, dict):
             self.by_name.setdefault(name, ValueStatistics()).add(value)

@@ -343,8 +343,8 @@ class LogScores:
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
     def get_deciding_value(self, scorer: str, value: Any) -> Any:
-        """Return the part of a score's value that is the verdict: a key of an object score, or
-        the whole value.
+        """Return the part of a score's value that is the verdict: the value of one key if the score
+        is an object, else the whole value.
         """
         if scorer == self.primary and self.primary_key is not None:
             return as_object(value).get(self.primary_key)

@@ -191,7 +191,9 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A judge or a person, with the places of the verdict and of what belongs to it."""
+    """Where a record has the opinion of a judge or person: the places of the verdict and of the
+    values that belong to it, such as the explanation.
+    """
 
     key: str
     values: Mapping[str, Value]
@@ -630,8 +632,8 @@ class _MappingReader:
             return None
 
     def _read_verdict_rule(self, written: Any, place: str) -> VerdictRule:
-        """Read which values of a verdict pass and fail: those of two lists, or numbers from a
-        threshold on.
+        """Read the rule that says which values of a verdict pass and which fail: two lists of
+        values, or a number from which values pass.
         """
         if not isinstance(written, dict):
             return VerdictRule()

@@ -60,8 +60,8 @@ def group_files_by_run(
 
 
 def _find_run_keys(mapping: ItemMapping, file: SourceFile, base: Path) -> Iterable[RunKey]:
-    """Return the model and the name of each run in a file. The file is read only if its records
-    state them.
+    """Return the model and the run name of each run in a file. The file is read only if the model
+    or the name is stated in its records.
     """
     values = mapping.item.values
     named = [values[name] for name in ("model", "run") if name in values]

@@ -569,7 +569,9 @@ def _find_value(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 @dataclass(slots=True)
 class _FailedRollout:
-    """Attempts of a rollout, of which only the place of the last one is kept in memory."""
+    """A rollout (attempt at a task) that failed: how each try failed, and the place of the last try
+    in the file.
+    """
 
     path: Path
     last: JsonRecord

@@ -140,8 +140,10 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _TreeLine:
-    """A line in the tree of the session. It may be a line without a message, such as an
-    attachment or the duration of a turn, from which messages go on.
+    """A line of a session file with the line that it follows, its parent.
+
+    The line need not have a message: messages can also follow an attachment or the duration of a
+    turn.
     """
 
     line: int

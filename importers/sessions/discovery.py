@@ -267,9 +267,8 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
 
 
 def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
-    """Give each session the files of its subagents.
-
-    A subagent whose session is not among the files is a session of its own.
+    """Give each session the files of its subagents. If the session of a subagent is not among the
+    files, the subagent is a session by itself.
     """
     main_sessions = [session for session in sessions if not session.is_subagent]
     main_by_id: dict[str, _FoundSession] = {}

@@ -365,7 +365,9 @@ def _make_skipped_issue(record: JsonRecord, file: str, what: str) -> ImportIssue
 
 
 def hash_task(task: dict[str, Any]) -> str:
-    """Return the hash of a task. Notes on its known issues do not change what the agent must do."""
+    """Return a hash of a task. The notes on known issues of the task are not included, because they
+    do not change what the agent must do.
+    """
     return answer_hash({name: value for name, value in task.items() if name != "issues"})
 
 

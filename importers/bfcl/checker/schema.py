@@ -331,8 +331,8 @@ def _make_uncheckable_call(
 
 
 def _find_function_doc(item: DatasetItem, name: str, rules: CategoryRules) -> dict[str, Any] | None:
-    """Return the doc of a golden call: the only doc in categories with one function, otherwise
-    the one of its name.
+    """Return the documentation of the function that a golden call names. In categories with one
+    function, it is the only documentation, whatever the name is.
     """
     if not rules.has_several_functions:
         return item.functions[0] if item.functions else None

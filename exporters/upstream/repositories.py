@@ -82,7 +82,9 @@ class UpstreamRepository(ABC):
         """Return the fields of a question on which its golden answer depends."""
 
     def normalize(self, value: Any) -> Any:
-        """Return a question or golden answer without what different files may write differently."""
+        """Return a question or golden answer in a form in which it can be compared, although files
+        write the same content differently.
+        """
         return value
 
     def adapt_fields(self, place: RecordPlace, fix_fields: Json) -> Json:

@@ -138,7 +138,9 @@ class Contradiction:
 
     @property
     def may_follow_from_docs(self) -> bool:
-        """Whether the function docs of each other answer differ from those of the reference."""
+        """Whether the different golden answers may follow from different function docs: each other
+        answer has other docs than the reference.
+        """
         return not any(map(self.reference.has_same_function_docs, self.answers[1:]))
 
     @property

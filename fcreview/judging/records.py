@@ -233,7 +233,9 @@ def _flatten_content(record: dict[str, Any], content: ItemContent) -> dict[str, 
 
 
 def _read_content(record: Mapping[str, Any]) -> ItemContent:
-    """Read which answer a record is about. Raises RecordError if it is not text."""
+    """Return which answer (of which question) a record is about. Raises RecordError if a field is
+    not text.
+    """
     key = ItemKey(**record["key"])
     content = ItemContent(
         key, prediction_hash=record["prediction_hash"], golden_hash=record["golden_hash"]

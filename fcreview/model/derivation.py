@@ -95,7 +95,9 @@ def _derive_function_verdict(item_verdict: Any, metadata: Metadata) -> bool | No
 
 
 def _derive_process_accuracy(item_verdict: Any, metadata: Metadata) -> float | None:
-    """A passing item has reached all milestones, a failing one those in the metadata."""
+    """Return the process accuracy that follows from the verdict on an item: 1 if the item passes,
+    else the recorded share of reached milestones.
+    """
     if item_verdict is True:
         return 1.0
     share = metadata.get(MILESTONES_MET)
@@ -270,7 +272,11 @@ NO_DERIVATION = DerivationRules()
 
 
 def _derive_full_reward(item_verdict: Any, metadata: Metadata) -> float | None:  # noqa: ARG001
-    """A passing item has the reward 1, a failing one 0. For `REWARD_RULES`."""
+    """Return the reward that follows from the verdict on an item: 1 if the item passes, 0 if it
+    fails.
+
+    This is a rule of `REWARD_RULES`.
+    """
     return float(item_verdict) if isinstance(item_verdict, bool) else None
 
 

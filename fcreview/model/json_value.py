@@ -286,9 +286,8 @@ def answer_hash(value: Any) -> str:
 
 
 def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
-    """Parse stored accepted values: `{"any_of": [...], "optional": false}`.
-
-    Raises ValueError for any other form.
+    """Return the accepted values of an argument from their stored JSON: `{"any_of": [...],
+    "optional": false}`. Raises ValueError for any other JSON.
     """
     if not _is_stored_accepted_values(stored):
         raise ValueError(

@@ -148,7 +148,9 @@ def _replace_reward_of_trajectory(record: JsonObject, reward: float) -> JsonObje
 
 
 def _replace_reward(rewards: JsonObject, reward: float) -> JsonObject:
-    """Return the rewards by name, with a new value of the one that decides."""
+    """Return the rewards by name, with a new value for the reward that decides whether the trial
+    passes.
+    """
     deciding_name = find_deciding_reward_name(read_rewards(rewards)) or REWARD
     return rewards | {deciding_name: reward}
 

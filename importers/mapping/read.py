@@ -102,7 +102,7 @@ def _read_file(
 def _read_records(
     mapping: ItemMapping, path: Path, source: FilePattern, mapped_run: MappedRun
 ) -> Iterable[MappedRecord | ImportIssue]:
-    """Return the records of a file. Those of other runs may be among them."""
+    """Return the records of a file. Records of other runs may be among the result."""
     if mapped_run.is_only_run:
         return read_mapped_records(path, mapped_run.base, source)
     reader = get_shared_reader(mapping, mapped_run.base)

@@ -35,7 +35,9 @@ def find_run_key(mapping: ItemMapping, record: MappedRecord) -> RunKey:
 
 
 def _read_name(value: Value | None, record: MappedRecord) -> str | None:
-    """Return a name, or None without one. `read_items` reports one that cannot be read."""
+    """Return the name of a model or run, or None if there is none. A name that cannot be read also
+    gives None, because `read_items` reports it.
+    """
     if value is None or value.join:
         return None
     found = find_value(value, record)

@@ -314,7 +314,7 @@ def _replace_non_json_values(calls: DisplayCalls) -> DisplayCalls:
 
 
 def _has_json_arguments(arguments: Any) -> bool:
-    """Whether arguments can be shown unchanged. None stands for arguments that are no object."""
+    """Whether the arguments of a call can be shown unchanged, as JSON."""
     return arguments is None or (type(arguments) is dict and _is_json_value(arguments))
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,9 +52,13 @@ class SlowSession(Session):
         return answer
 
     async def record_review(
-        self, item: int, annotation: Annotation, detail: ItemDetail | None = None
+        self,
+        item: int,
+        annotation: Annotation,
+        detail: ItemDetail | None = None,
+        sibling_fixes: Sequence[tuple[int, Annotation]] = (),
     ) -> Event:
-        event = await super().record_review(item, annotation, detail)
+        event = await super().record_review(item, annotation, detail, sibling_fixes)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
         return event
 

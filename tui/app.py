@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.theme import Theme
 from textual.widget import Widget
 
@@ -58,6 +60,8 @@ N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
 WIDGET_WAIT = 0.01
 """Seconds between two checks whether all widgets have opened."""
 MAX_WAITS_FOR_WIDGETS = 600
+MAX_KEYS_IN_USE = 100
+"""Number of keys that may be on their way from a screen to the app at the same time."""
 MIN_COLUMNS = 60
 MIN_ROWS = 15
 """Smallest supported height of the terminal, in rows."""
@@ -146,6 +150,8 @@ class FcreviewApp(App[int]):
 
         self.uses_mouse = True
         """Whether the app handles the mouse. Otherwise the terminal selects text with it."""
+        self._keys_in_use: deque[tuple[events.Key, Screen[Any]]] = deque(maxlen=MAX_KEYS_IN_USE)
+        """The last keys, each with the screen on which it was pressed."""
         self.last_key_time = 0.0
         """Time of the last key press, in seconds of the monotonic clock."""
         self.last_key_name = ""
@@ -437,9 +443,25 @@ class FcreviewApp(App[int]):
         if not isinstance(screen, GuardedScreen):
             return False
         if event.is_forwarded:
-            # The key was pressed on another screen, which did not use it.
-            return not screen.is_mounted
+            return self._is_early_for_next_screen(event, screen)
+        self._keys_in_use.append((event, screen))
         return screen.keep_key_for_later(event)
+
+    def _is_early_for_next_screen(self, event: events.Key, screen: GuardedScreen[Any]) -> bool:
+        """Whether a key that a screen did not use comes too early for the screen that has opened in
+        the meantime. That screen then keeps the key, in the order of the keys that follow.
+        """
+        is_same_screen = any(
+            key is event and pressed_on is screen for key, pressed_on in self._keys_in_use
+        )
+        if is_same_screen:
+            return False
+
+        # Textual does not deliver an event twice. The time is that of the key press, because a
+        # review belongs to the item that was on the screen then.
+        copied_key = events.Key(event.key, event.character)
+        copied_key.time = event.time
+        return screen.keep_key_for_later(copied_key) or not screen.is_mounted
 
     def exit(
         self,

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual import events
+from textual.widgets import Input
 
 from fcreview.cli.wiring import build_form_fields
 from fcreview.model.metric import OwnScore
@@ -66,6 +68,32 @@ def app(make_app: Any) -> Any:
     )
     result.session.report_services = services
     return result
+
+
+async def test_key_that_overtakes_the_opening_of_the_screen_acts_on_this_screen(
+    app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The overview has received Enter already when it opens the estimates."""
+    keep_key_for_later = OverviewScreen.keep_key_for_later
+
+    def open_estimates_after_enter(screen: OverviewScreen, event: events.Key) -> bool:
+        is_kept = keep_key_for_later(screen, event)
+        if event.key == "enter":
+            screen.action_show_estimates()
+        return is_kept
+
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        monkeypatch.setattr(OverviewScreen, "keep_key_for_later", open_estimates_after_enter)
+        send_keys(app, "enter")
+        await wait_until(lambda: isinstance(app.screen, EstimatesScreen))
+        await wait_for_screen(pilot)
+        assert isinstance(app.focused, Input), "Enter opens the form of the estimates"
+        send_keys(app, "b")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, EstimatesScreen), "the next keys are text of the form"
 
 
 async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen: Any) -> None:

@@ -177,7 +177,11 @@ def _find_corrected_benchmarks(
 def _list_combinable_runs(
     runs: Sequence[RunRow], corrected_benchmarks: Collection[str]
 ) -> list[int]:
-    """List the runs whose items with equal verdicts can be combined."""
+    """List the runs whose items with equal verdicts can be counted together, because the metrics
+    only count items.
+
+    Runs of `corrected_benchmarks`, whose golden answers have corrections, are left out.
+    """
     from fcreview.importers.registry import importer_for
 
     combinable_runs = []

@@ -348,7 +348,9 @@ def _get_figure_sort_key(figure: str) -> tuple[int, int]:
 
 
 def _merge_rows(first: ConventionRow, second: ConventionRow) -> ConventionRow:
-    """Merge two rows of one figure with the same value, by different conventions."""
+    """Return one row for two conventions (ways to count trials) by which a figure, such as pass@2,
+    has the same value.
+    """
     items = first.items
     # The row of the run's own convention lists only what its note is about.
     if not first.is_own:

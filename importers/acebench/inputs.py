@@ -204,8 +204,9 @@ def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet) -> list[
 
 
 def discard_official_verdicts(inputs: CategoryInputs) -> None:
-    """Make the official verdicts of a category unknown, because the scores belong to other
-    replies.
+    """Make the official verdicts of a category unknown.
+
+    Call this if the score file does not belong to the replies in the result file.
     """
     inputs.scored.is_complete = False
     inputs.process_entries = None

@@ -162,11 +162,13 @@ def _is_error_json(text: str) -> bool:
 def check_reply_text(
     item: Item, reply: str | None, where: str, *, is_model_silent: bool = False
 ) -> None:
-    """Mark or report an item whose reply is an error message instead of an answer.
+    """Check whether the reply of an item is an error message instead of an answer.
 
-    If the record shows that the model wrote nothing (`is_model_silent`), the program wrote the
-    text: an incident. Otherwise nobody can tell, so the item only gets an issue. `where` is the
-    field of the record that has the reply.
+    If the record shows that the model wrote nothing (`is_model_silent`), the error message is from
+    the program, and the item is marked as an incident (a failure that is not the model's).
+    Otherwise the model may have written the message, and the item gets an import issue.
+
+    `where` is the field of the record that has the reply.
     """
     if reply is None or item.has_incident or not is_error_message(reply):
         return

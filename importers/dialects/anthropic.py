@@ -154,7 +154,10 @@ def _read_result(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_result_content(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    """Yield the content of a result. Issues name the call. A tool may return nothing."""
+    """Yield what is read from the content of a tool result. Nothing, if the tool returned nothing.
+
+    Each issue about the content names the call to which the result belongs.
+    """
     if block.get("content") is None:
         return
     label = values.read_id(block.get("tool_use_id")) or "without an id"

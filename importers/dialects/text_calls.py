@@ -127,7 +127,10 @@ def report_call_tags(messages: Sequence[ParsedMessage]) -> Iterator[MessageIssue
 
 
 def _take_reasoning(reply: TextWithCalls, style: str) -> None:
-    """Move the reasoning at the start of a text out of it."""
+    """Move the reasoning at the start of `reply.text` to `reply.reasoning`.
+
+    `style` is the form in which the model writes reasoning and calls, such as `harmony`.
+    """
     pattern = _HARMONY_REASONING if style == "harmony" else _THINK
     match = pattern.match(reply.text)
     if match is not None:

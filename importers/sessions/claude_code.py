@@ -249,7 +249,9 @@ def _read_line(
 
 
 def _add_summary(session: Session, value: dict[str, Any], line: int) -> None:
-    """Keep a title. It may be the title of another session."""
+    """Store the title in a line of the kind `summary` as metadata of the session, if it is the
+    first one.
+    """
     summary = value.get("summary")
     if isinstance(summary, str):
         session.metadata.setdefault("summary", summary)

@@ -447,11 +447,11 @@ def _add_checked_verdicts(
     task: JsonObject,
     messages: Sequence[ConversationMessage] | None,
 ) -> JsonObject:
-    """Add the verdicts on an item whose reward the benchmark computed. Return the parts as
-    metadata.
+    """Add the verdicts on an item whose reward the benchmark computed.
 
-    The parts are DB, whether the final database is right, which only the benchmark can check, and
-    COMMUNICATE, whether the agent said the expected outputs.
+    A reward has two parts. DB is whether the final database is right, which only the benchmark can
+    check. COMMUNICATE is whether the agent said the expected outputs. Returns both parts as fields
+    for the metadata of the item.
 
     Args:
         item: The item.

@@ -677,8 +677,8 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
 
 
 def _find_golden_verdict(human_verdicts: Iterable[_HumanVerdict]) -> bool | None:
-    """Return the verdict on the whole item that was recomputed with an accepted golden answer. None
-    if no accepted golden answer changes the verdict.
+    """Return the new verdict on the whole item if an annotator corrected the golden answer and the
+    correction was accepted. None if no accepted correction changes the verdict.
     """
     for verdict in human_verdicts:
         if verdict.target_criterion == ITEM_CORRECT and verdict.golden_verdict is not None:

@@ -139,9 +139,10 @@ def _find_value_pair(row: QueueRow, text: str) -> _ValuePair | None:
 
 
 def _find_differing_path(argument: str, text: str) -> str:
-    """Return the path of a nested value, such as `address.city`, if the text begins with the path.
+    """Return where an argument differs, according to the text that describes the difference.
 
-    Else return the name of the argument.
+    This is the path of a nested value, such as `address.city`, if the text begins with a path in
+    the argument, and else the name of the argument.
     """
     path, _, _ = text.partition(" ")
     is_nested = path.startswith((f"{argument}.", f"{argument}["))

@@ -20,7 +20,7 @@ def test_open_continues_as_another_annotator(one_run: Path, environ: dict[str, s
         app.until("official:fail")
         app.until("enter open")
         app.type("A")
-        app.until("another name")
+        app.until("new name")
         app.type("\x1b[F\r")
         app.until("annotator name:")
         app.type("dora\r")

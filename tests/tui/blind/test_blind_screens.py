@@ -309,7 +309,9 @@ def check_no_planted_word(screens: list[str], planted: PlantedWorkspace) -> None
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("part", [pytest.param("palette", marks=only_long), "queue", "items"])
+@pytest.mark.parametrize(
+    "part", [*(pytest.param(part, marks=only_long) for part in ("palette", "queue")), "items"]
+)
 @pytest.mark.parametrize("size", [pytest.param((80, 24), marks=only_long), (160, 50)])
 def test_screens_are_the_same_without_planted_words(
     tmp_path: Path, size: tuple[int, int], part: str, monkeypatch: pytest.MonkeyPatch

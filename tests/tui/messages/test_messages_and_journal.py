@@ -273,7 +273,7 @@ async def test_screen_and_journal_agree(
 @only_long
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((60, 20), marks=only_long)])
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 async def test_screen_and_journal_agree_on_all_lines(
     benchmark: str, size: tuple[int, int], samples: Path, imports: Imports, tmp_path: Path

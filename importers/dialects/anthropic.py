@@ -80,11 +80,7 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
 
 def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
     """Yield the fragments of a content: a text, or a list of blocks."""
-    if not isinstance(content, list):
-        yield from values.read_text(content, path=path, what="content")
-        return
-    for index, block in enumerate(content):
-        yield from _read_block(block, path=f"{path}[{index}]")
+    return values.read_text_or_parts(content, _read_block, path=path)
 
 
 def _read_block(block: Any, *, path: str) -> Iterator[Reading]:

@@ -207,11 +207,7 @@ def _read_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 def read_content(content: Any, *, path: str) -> Iterator[Reading]:
     """Yield the fragments of a content: a text, or a list of parts."""
-    if not isinstance(content, list):
-        yield from values.read_text(content, path=path, what="content")
-        return
-    for index, part in enumerate(content):
-        yield from _read_part(part, path=f"{path}[{index}]")
+    return values.read_text_or_parts(content, _read_part, path=path)
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -234,6 +234,20 @@ def read_text(
         yield Note(value, is_unknown=True)
     elif not is_optional:
         yield MessageIssue(f"{what} is missing", path=path)
+
+
+def read_text_or_parts(
+    content: Any, read_part: Callable[..., Iterator[Reading]], *, path: str
+) -> Iterator[Reading]:
+    """Yield the fragments of the content of a message: a text, or a list of parts.
+
+    `read_part(part, path=...)` yields the fragments of one part.
+    """
+    if not isinstance(content, list):
+        yield from read_text(content, path=path, what="content")
+        return
+    for index, part in enumerate(content):
+        yield from read_part(part, path=f"{path}[{index}]")
 
 
 def read_unknown(kind: str, value: Any, *, path: str) -> Iterator[Reading]:

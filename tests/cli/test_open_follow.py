@@ -70,8 +70,7 @@ def test_follow_shows_changed_results(place: Path, environ: dict[str, str]) -> N
         append(place / FIRST, (LINE % 72)[:30])
         append(place / FIRST, (LINE % 72)[30:])
         app.until(" 3/39   official")
-        app.type("f")
-        app.until("saved: fail")
+        app.give_verdict("f", "saved: fail")
         app.signal(signal.SIGTERM)
         assert app.wait() == 128 + signal.SIGTERM
         assert app.restored and b"Traceback" not in app.bytes

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import pyte
 
+from fcreview.tui.review.key_guard import JUST_APPEARED
 from fcreview.tui.verdict_keys import VERDICT_KEYS
 from tests.commands import PROGRAM
 
@@ -103,6 +104,27 @@ class TerminalApp:
             while time.monotonic() < end:
                 self.read()
         os.write(self._ours, text.encode())
+
+    def give_verdict(self, key: str, saved: str) -> None:
+        """Type a verdict key until the screen says that the verdict is saved.
+
+        On a busy machine the app may draw the item later than `type` expects, and then it ignores
+        the key. A person who reads so presses the key again.
+        """
+        assert saved not in self.text()
+        end = time.monotonic() + 60
+        while saved not in self.text():
+            assert time.monotonic() < end, f"no verdict was saved; the screen is\n{self.text()}"
+            self.type(key)
+            self._wait_for_answer(saved)
+
+    def _wait_for_answer(self, saved: str) -> None:
+        """Read until the verdict is saved, or for three seconds after the app ignored the key."""
+        end = time.monotonic() + 60
+        while saved not in self.text() and time.monotonic() < end:
+            if JUST_APPEARED in self.text():
+                end = min(end, time.monotonic() + 3)
+            assert self.read(), f"the program has ended; the screen is\n{self.text()}"
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)

@@ -72,8 +72,7 @@ def test_reviewing_continues_while_files_change(
         )
         app.type("q")
         app.until("verdict on")
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored
@@ -113,8 +112,7 @@ def test_followed_files_may_become_anything(
         app.until("▌")
         app.type("\r")
         app.until("verdict on")
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         change(sample)
         end = time.monotonic() + 5
         while time.monotonic() < end:
@@ -144,8 +142,7 @@ def test_stopped_app_continues(sample: Path, environ: dict[str, str]) -> None:
             app.screen.reset()
             app.signal(signal.SIGCONT)
             app.until("verdict on")
-        app.type("f")
-        app.until("saved: fail")
+        app.give_verdict("f", "saved: fail")
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored
@@ -176,8 +173,7 @@ def test_app_that_was_not_suspended_reads_keys_once(
             app.until(text)
             app.type("\x1b")
             app.until(lambda: text not in app.text())  # noqa: B023 - waited for
-        app.type("f")
-        app.until("saved: fail")
+        app.give_verdict("f", "saved: fail")
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored
@@ -242,8 +238,7 @@ def test_app_survives_many_resizes(sample: Path, environ: dict[str, str]) -> Non
             app.read(0.002)
         app.resize(80, 24)
         app.until("verdict on")
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         assert app.wait() == 0
         assert b"Traceback" not in app.bytes
@@ -280,8 +275,7 @@ def test_ctrl_z_returns_to_the_shell_and_fg_redraws(sample: Path, environ: dict[
         app.until("verdict on")
         app.until("p pass f fail g golden wrong")
 
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         app.until("1 item reviewed")
     assert recorded_verdicts(sample) == [True]

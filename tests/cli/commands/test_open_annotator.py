@@ -30,8 +30,7 @@ def test_open_continues_as_another_annotator(one_run: Path, environ: dict[str, s
         app.until("enter open")
         app.type("\r")
         app.until("p pass")
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored and b"Traceback" not in app.bytes

@@ -117,8 +117,7 @@ def test_tags_and_reasons_are_sanitized(
         app.until("set or clear")
         app.type("q")
         app.until(lambda: "set or clear" not in app.text())
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         assert app.wait() == 0
         assert b"Traceback" not in app.bytes

@@ -136,8 +136,7 @@ def test_item_screen_responds(
             wait_until_idle(app)
             assert processor_seconds(app.pid) - start < 10, key
         app.until("no match for")
-        app.type("p")
-        app.until("saved: pass")
+        app.give_verdict("p", "saved: pass")
         app.type("\x11")
         assert app.wait() == 0
         assert b"Traceback" not in app.bytes

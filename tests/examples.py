@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -12,6 +13,13 @@ LONG = os.environ.get("FCREVIEW_EXAMPLES") == "long"
 only_long = pytest.mark.skipif(
     not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep"
 )
+
+
+def split_by_form(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
+    """Return the values as parameters of a test. Values that are not in `quick` are only tested in
+    the long form.
+    """
+    return [value if value in quick else pytest.param(value, marks=only_long) for value in values]
 
 
 def examples(times: float, **more: Any) -> settings:

@@ -17,6 +17,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item, Message
 from fcreview.model.json_value import to_plain_json
 from fcreview.store.rows import ItemDetail, View
+from tests.examples import only_long
 from tests.exporters.rewriting import ExportServices
 from tests.importers.dialects.writers import DIALECTS, make_conversation
 from tests.scores.reviewed_runs import ReviewedRuns
@@ -101,7 +102,16 @@ def test_sample_runs_are_read_as_the_same_items(open_runs: OpenRuns, tmp_path: P
 @pytest.mark.bench
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "folder", ["tau2", "inspect", "atif", "sessions", "dialects", "bfcl_v1_july", "confetti"]
+    "folder",
+    [
+        "tau2",
+        "inspect",
+        "atif",
+        "sessions",
+        "dialects",
+        pytest.param("bfcl_v1_july", marks=only_long),
+        "confetti",
+    ],
 )
 def test_published_runs_are_read_as_the_same_items(
     bench: Path, open_runs: OpenRuns, tmp_path: Path, folder: str

@@ -18,12 +18,13 @@ from fcreview.exporters.inspect_log import check_and_count_log_copies
 from fcreview.importers.inspect.log import open_log
 from fcreview.importers.inspect.sample import LogSample
 from fcreview.model.review import ITEM_CORRECT
+from tests.examples import only_long
 from tests.exporters.rewriting import ExportServices
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values
 
 pytestmark = [pytest.mark.bench, pytest.mark.sweep]
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
-FOLDERS = ("inspect", "inspect_bfcl")
+FOLDERS = ("inspect", pytest.param("inspect_bfcl", marks=only_long))
 
 
 def export_copies(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.examples import only_long
 from tests.exporters.rewriting import (
     contradict_some,
     export_native,
@@ -64,15 +65,22 @@ def find_namesakes(folder: Path, path: Path) -> list[Path]:
     return [other for other in folder.rglob(path.name) if other.parts[-2:] == path.parts[-2:]]
 
 
-QUESTIONS = [
-    pytest.param(name, each, id=f"{name} {' '.join(each)}")
-    for name, targets in SUPPORTED.items()
-    for each in targets
-]
+def list_questions() -> list[Any]:
+    """Return the benchmark and each of its targets and criteria. All but the first one of a
+    benchmark are tested in the long form.
+    """
+    questions = []
+    for name, targets in SUPPORTED.items():
+        for target in targets:
+            marks = () if target == targets[0] else only_long
+            questions.append(
+                pytest.param(name, target, id=f"{name} {' '.join(target)}", marks=marks)
+            )
+    return questions
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "question"), QUESTIONS)
+@pytest.mark.parametrize(("name", "question"), list_questions())
 def test_reviews_are_official_verdicts_in_the_next_import(
     samples: Path,
     open_runs: OpenRuns,

@@ -29,7 +29,7 @@ RUNS = {
     "complexfuncbench": "complexfuncbench",
     "hammerbench/legacy": "hammerbench/legacy",
 }
-LARGE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3")
+LARGE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3", "bfcl_v4")
 """Large runs that the same code writes as other runs."""
 SHARES = [pytest.param(place, marks=only_long if place in LARGE else ()) for place in RUNS]
 EXPECTED_MESSAGES: dict[str, Callable[[Key], bool]] = {

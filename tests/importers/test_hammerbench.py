@@ -320,7 +320,7 @@ WORDS = [
     "''",
     ".",
 ]
-PAIRS = 20_000
+PAIRS = 5_000
 
 
 def make_text(chance: random.Random) -> str:

@@ -23,6 +23,7 @@ from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.item import Run
 from fcreview.model.verdict import DECISIVE_STEP, SCALES
 from fcreview.store.rows import View
+from tests.examples import only_long, split_by_form
 from tests.labels import fetch_labels
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns
 
@@ -35,7 +36,7 @@ WHERE l.target = 'item' AND l.criterion = 'correct' ORDER BY i.item
 DECLINED = (
     f"SELECT run, id FROM items WHERE json_extract(extra, '$.more.{DECLINE_KEY}') IS NOT NULL"
 )
-BENCHMARKS = (
+SAMPLE_RUNS = (
     "bfcl",
     "acebench",
     "hammerbench",
@@ -45,11 +46,23 @@ BENCHMARKS = (
     "atif",
     "inspect",
     "generic",
-    *(
-        pytest.param(name, marks=pytest.mark.sweep)
-        for name in ("evalscope", "mapping", "mcp_atlas", "nemo_gym", "verifiers")
-    ),
 )
+SAMPLE_RUNS_OF_SWEEP = ("evalscope", "mapping", "mcp_atlas", "nemo_gym", "verifiers")
+BENCHMARKS = (
+    *SAMPLE_RUNS,
+    *(pytest.param(name, marks=pytest.mark.sweep) for name in SAMPLE_RUNS_OF_SWEEP),
+)
+SINGLE_OVERRIDES = (
+    *SAMPLE_RUNS,
+    *(
+        pytest.param(name, marks=[pytest.mark.sweep, only_long])
+        for name in SAMPLE_RUNS_OF_SWEEP[:-1]
+    ),
+    pytest.param("verifiers", marks=pytest.mark.sweep),
+)
+"""Benchmarks whose kinds of overrides are tested one by one. Those with the kinds of `verifiers`
+are tested in the long form.
+"""
 MAX_SINGLE_OVERRIDES = 30
 """Kinds of overrides of a benchmark that are tested one after the other."""
 DRAWS_BY_BENCH_RUN = {
@@ -67,6 +80,8 @@ DRAWS_BY_BENCH_RUN = {
 
 Together, more than 5,000 figures are compared.
 """
+QUICK_BENCH_RUNS = ("acebench", "inspect", "tau2", "tau_v1")
+"""The other folders are tested in the long form, and all of them by `benchmarks/surfaces.py`."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +317,7 @@ def test_surfaces_agree_on_sample_runs(samples: Path, open_runs: OpenRuns, bench
     assert compare_after_random_reviews(open_runs([samples / benchmark]), n_draws=12, seed=7) > 100
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", SINGLE_OVERRIDES)
 def test_single_override_is_the_same_on_all_surfaces(
     samples: Path, open_runs: OpenRuns, benchmark: str
 ) -> None:
@@ -353,6 +368,8 @@ def read_effective_verdicts(runs: ReviewedRuns) -> dict[tuple[int, str, str, str
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "n_draws"), DRAWS_BY_BENCH_RUN.items())
-def test_surfaces_agree_on_bench(bench: Path, open_runs: OpenRuns, name: str, n_draws: int) -> None:
-    assert compare_after_random_reviews(open_runs([bench / name]), n_draws=n_draws, seed=11) > 300
+@pytest.mark.parametrize("name", split_by_form(DRAWS_BY_BENCH_RUN, quick=QUICK_BENCH_RUNS))
+def test_surfaces_agree_on_bench(bench: Path, open_runs: OpenRuns, name: str) -> None:
+    runs = open_runs([bench / name])
+    n_draws = DRAWS_BY_BENCH_RUN[name]
+    assert compare_after_random_reviews(runs, n_draws=n_draws, seed=11) > 300

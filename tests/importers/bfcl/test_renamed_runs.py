@@ -12,9 +12,9 @@ from tests.examples import only_long
 pytestmark = [pytest.mark.sweep, pytest.mark.bench]
 
 RUNS = (
-    "bfcl_families/v3 NousResearch",  # tags
     "bfcl_families/v3 gemini-2.0",  # native objects
-    "bfcl_v1_panel firefunction",  # names with dots
+    pytest.param("bfcl_families/v3 NousResearch", marks=only_long),  # tags
+    pytest.param("bfcl_v1_panel firefunction", marks=only_long),  # names with dots
     pytest.param("bfcl_families/v3 THUDM", marks=only_long),
     pytest.param("bfcl_families/v1 command-r-plus", marks=only_long),
     pytest.param("bfcl_families/v1 deepseek-ai", marks=only_long),  # finds few calls

@@ -53,10 +53,8 @@ ITEMS = 400
 """Number of items of a run that are searched for kinds of lines."""
 QUICK_BENCHMARK = "generic"
 """The benchmark that is tested outside the sweep. It has verdicts of judges and scores."""
-SAME_KINDS_OF_LINES = ("evalscope", "mapping", "mcp_atlas", "nemo_gym", "sessions", "verifiers")
-"""Benchmarks whose items have the kinds of lines of other benchmarks. They are tested in the long
-form.
-"""
+BENCHMARKS_OF_SWEEP = ("bfcl", "tau")
+"""Benchmarks with most kinds of lines. The other benchmarks are tested in the long form."""
 SHARE = 23
 """Every how many combinations one is tested.
 
@@ -253,9 +251,9 @@ async def check(
 def list_marks(benchmark: str) -> tuple[pytest.MarkDecorator, ...]:
     if benchmark == QUICK_BENCHMARK:
         return ()
-    if benchmark in SAME_KINDS_OF_LINES:
-        return (pytest.mark.sweep, only_long)
-    return (pytest.mark.sweep,)
+    if benchmark in BENCHMARKS_OF_SWEEP:
+        return (pytest.mark.sweep,)
+    return (pytest.mark.sweep, only_long)
 
 
 @pytest.mark.slow

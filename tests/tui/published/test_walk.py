@@ -35,7 +35,7 @@ NAMED = {
     ),
     "hammerbench": ("mQmA_7_2", "IS_0_3"),
 }
-SLOW_FOLDERS = ("bfcl_families", "bfcl_v1_july")
+SLOW_FOLDERS = ("bfcl_families", "bfcl_v1", "bfcl_v1_july")
 """Folders that use the same code as others and take long to import."""
 OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
 FOLDERS = [

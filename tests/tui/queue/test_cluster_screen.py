@@ -12,6 +12,7 @@ import pytest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
+from tests.examples import split_by_form
 from tests.sharing import Imports
 from tests.tui.conftest import screen_lines
 
@@ -25,7 +26,11 @@ def row_count(line: str) -> int:
 @pytest.mark.sweep
 @pytest.mark.parametrize("tabs", [3, 4], ids=["category", "value"])
 @pytest.mark.parametrize(
-    "name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
+    "name",
+    split_by_form(
+        ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"],
+        quick=["bfcl", "hammerbench"],
+    ),
 )
 async def test_group_opens_its_items(
     name: str, tabs: int, imports: Imports, samples: Path, wait_for_screen: Settled

@@ -23,6 +23,7 @@ from fcreview.tui.queue_state import CursorPosition
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
+from tests.examples import split_by_form
 from tests.store.factory import Imported
 from tests.tui.key_input import send_keys, wait_until
 from tests.tui.screens.split.pane_facts import (
@@ -192,7 +193,7 @@ async def send_random_keys(watcher: PaneWatcher, seed: int, keys: list[str]) -> 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", split_by_form(range(3), quick=[0]))
 async def test_random_keys_in_the_item_are_recorded_for_visible_items(
     imported: Imported, tmp_path: Path, seed: int
 ) -> None:
@@ -208,7 +209,7 @@ async def test_random_keys_in_the_item_are_recorded_for_visible_items(
 
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", split_by_form(range(6), quick=[0, 3]))
 async def test_random_keys_in_both_panes_review_named_items_only(
     imported: Imported, tmp_path: Path, seed: int
 ) -> None:

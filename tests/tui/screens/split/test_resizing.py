@@ -16,6 +16,7 @@ from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.review_dialogs import NoteScreen
+from tests.examples import split_by_form
 from tests.tui.screens.split.pane_facts import (
     ONE,
     TWO,
@@ -117,7 +118,7 @@ async def test_prompts_over_the_item_stay_on_top(make_app: Any, wait_for_screen:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("seed", [4, 8, 11])
+@pytest.mark.parametrize("seed", split_by_form([4, 8, 11], quick=[8]))
 async def test_item_stays_open_during_random_resizes(
     make_app: Any, wait_for_screen: Any, seed: int
 ) -> None:

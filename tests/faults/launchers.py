@@ -215,9 +215,13 @@ class StartedProgram:
         return modes
 
     def find_text(self, start: int = 0) -> list[str]:
-        """Return the lines that the main screen shows, beginning at a position of the output."""
+        """Return the lines that the main screen shows, beginning at a position of the output.
+
+        In tmux, these are always all lines of the pane, because tmux draws them in an order of
+        its own.
+        """
         if self.launcher == "tmux":
-            text = self._call_tmux("capture-pane", "-p")
+            text = self._call_tmux("capture-pane", "-p", "-J")
         else:
             outside = _ALTERNATE_SCREEN.sub(b"", self.output[:start] + b"\0" + self.output[start:])
             outside = outside.rpartition(b"\0")[2]

@@ -18,6 +18,18 @@ from fcreview.exporters.repository_paths import find_root
 from fcreview.safe_files import read_file
 
 GIT_SECONDS = 60
+GIT_VARIABLES = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    # In a partial clone, git fetches missing files. The configuration of the checkout says from
+    # where, and it can name any program. The checkout may come from somebody else, so git must not
+    # use any transport.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+MAX_BLOB_BYTES = 512 * 1024 * 1024
+"""Maximum size of a file of a checkout. Git compresses files, so a small checkout can have a large
+one. Importers read files up to the same size."""
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 NO_COMMIT = (
     "the commit of the dataset is unknown, and the links to it need one. Pass --checkout DIR (a git"
@@ -60,10 +72,25 @@ class GitCheckout:
         return cls(Path(root), full_commit)
 
     def read(self, path: str) -> bytes | None:
+        """Return the content of a file, or None if there is no such file. Raises ExportError if the
+        checkout lacks the content, as a partial clone does, or if it is too large.
+        """
         try:
-            return _run_git(self.root, ["cat-file", "blob", f"{self.commit}:{path}"])
+            blob = _run_git(self.root, ["rev-parse", "--verify", f"{self.commit}:{path}"])
         except ExportError:
             return None
+
+        blob_id = blob.decode().strip()
+        try:
+            n_bytes = int(_run_git(self.root, ["cat-file", "-s", blob_id]))
+            if n_bytes > MAX_BLOB_BYTES:
+                raise ExportError(f"it is larger than {MAX_BLOB_BYTES >> 20:,} MB")
+            return _run_git(self.root, ["cat-file", "blob", blob_id])
+        except ExportError as error:
+            raise ExportError(
+                f"{path} cannot be read from the checkout {self.root}: {error}. Check out the whole"
+                " repository"
+            ) from error
 
     def list_files(self, folder: str, pattern: str) -> list[str]:
         # With `-z`, git does not quote names.
@@ -77,7 +104,7 @@ class GitCheckout:
 def _run_git(folder: Path, arguments: Sequence[str]) -> bytes:
     """Run git, and return its output. Raises ExportError with git's message."""
     command = ["git", "-C", str(folder), *arguments]
-    environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    environment = os.environ | GIT_VARIABLES
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, without a shell
             command, capture_output=True, timeout=GIT_SECONDS, env=environment, check=False

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fcreview.exporters.golden_patch import ResolvedFix
 from fcreview.exporters.report_pages import format_code_span
@@ -106,7 +107,9 @@ class UpstreamRepository(ABC):
     def make_link(self, commit: str, path: str, lines: tuple[int, int]) -> str:
         first, last = lines
         anchor = f"#L{first}" if first == last else f"#L{first}-L{last}"
-        return f"{self.url}/blob/{commit}/{path}{anchor}"
+        # A file name can contain Markdown markup and line breaks.
+        quoted_path = quote(path.encode("utf-8", "surrogateescape"))
+        return f"{self.url}/blob/{commit}/{quoted_path}{anchor}"
 
 
 def describe_names(names: Sequence[str], noun: str) -> str:

@@ -24,6 +24,8 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
+from fcreview.model.json_value import to_plain_json
+
 MAX_MARKS = 4
 TAB_STOP = 4
 
@@ -471,8 +473,16 @@ def redact_credentials(settings: Any) -> Any:
 
     Do not use this for the arguments of calls.
     """
+    try:
+        return _redact_value(settings)
+    except RecursionError:
+        # Parsers read deeper values than the store can write, so the deep parts become text here.
+        return _redact_value(to_plain_json(settings))
+
+
+def _redact_value(settings: Any) -> Any:
     if isinstance(settings, list):
-        return [redact_credentials(element) for element in settings]
+        return [_redact_value(element) for element in settings]
     if not isinstance(settings, dict):
         return settings
 
@@ -482,5 +492,5 @@ def redact_credentials(settings: Any) -> Any:
         if is_text and _is_credential_name(str(name)):
             redacted[name] = REDACTED
         else:
-            redacted[name] = redact_credentials(value)
+            redacted[name] = _redact_value(value)
     return redacted

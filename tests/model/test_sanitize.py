@@ -5,19 +5,24 @@ from __future__ import annotations
 import sys
 import time
 import unicodedata
+from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from fcreview.model.json_value import TOO_DEEP_TEXT
 from fcreview.model.sanitize import (
     MAX_MARKS,
     PLAIN_RANGES,
+    REDACTED,
     clip,
     display_width,
     pad,
     redact_api_keys_in_text,
+    redact_credentials,
     redact_third_party_keys,
     sanitize,
     sanitize_lines,
@@ -157,3 +162,13 @@ def test_long_texts_without_a_key_take_little_time(text: str) -> None:
     assert redact_api_keys_in_text(long_text) == long_text
     assert redact_third_party_keys(long_text) == long_text
     assert time.process_time() - started < 5
+
+
+def test_deeply_nested_settings_are_redacted_and_cut() -> None:
+    """A parser reads more levels than a function can walk by recursion."""
+    deep: Any = "text"
+    for _ in range(5_000):
+        deep = [deep]
+    redacted = redact_credentials({"api_key": "secret", "deep": deep})
+    assert redacted["api_key"] == REDACTED
+    assert TOO_DEEP_TEXT in orjson.dumps(redacted).decode()

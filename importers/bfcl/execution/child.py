@@ -34,6 +34,8 @@ MAX_OPEN_FILES = 64
 MAX_REPLY_BYTES = 32 << 20
 MAX_TEXT_LENGTH = 2_000
 """Longest value of a state that a reply contains, in characters."""
+TOO_LONG = "the calls take too long"
+"""Failure of a request that was stopped at a limit of time."""
 CLONE_NEWNET = 0x40000000
 CLONE_NEWUSER = 0x10000000
 NAMESPACE = "network namespace"
@@ -201,7 +203,7 @@ def _read_reply(reader: int) -> tuple[bytes, str]:
     while True:
         ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
-            return b"", "the calls take too long"
+            return b"", TOO_LONG
         part = os.read(reader, 1 << 16)
         if not part:
             return b"".join(parts), ""
@@ -213,7 +215,7 @@ def _read_reply(reader: int) -> tuple[bytes, str]:
 
 def _describe_end(status: int) -> str:
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
-        return "the calls take too long"
+        return TOO_LONG
     return "the process that executes the calls ended"
 
 

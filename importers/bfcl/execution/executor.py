@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -35,6 +36,9 @@ INSTALL_ADVICE = (
 )
 START_SECONDS = 60
 REPLY_SECONDS = child.MAX_WALL_SECONDS + 20
+MAX_SLOW_ITEMS = 10
+"""Number of items whose calls may take too long. Each of them takes up to a minute, so a file with
+many of them would take hours."""
 MAX_LINE_BYTES = child.MAX_REPLY_BYTES * 2
 _ITEM_ID = re.compile(r"multi_turn_[a-z_]+_\d+")
 
@@ -110,6 +114,7 @@ class Executor:
         self._python = python or os.environ.get(PYTHON_VARIABLE) or sys.executable
         self._folder = tempfile.TemporaryDirectory(prefix="fcreview-bfcl-")
         self._unread = b""
+        self._n_slow_items = 0
         self.package = ""
         """Name and version of the official package."""
         self.network = ""
@@ -153,7 +158,9 @@ class Executor:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                # An input that the child has not read is lost.
+                with contextlib.suppress(OSError):
+                    stream.close()
         self._folder.cleanup()
 
     def _read_greeting(self) -> None:
@@ -248,15 +255,28 @@ class Executor:
         return CallNames(methods, self._visible_names)
 
     def _request(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request to the child, and return its reply. Raises ExecutionError if the child
+        cannot answer, and for each further request after too many slow ones.
+        """
+        if self._n_slow_items >= MAX_SLOW_ITEMS:
+            raise ExecutionError(
+                "the calls are not executed, because the calls of"
+                f" {MAX_SLOW_ITEMS} other items take too long"
+            )
         assert self._process.stdin is not None  # noqa: S101 - for the type checker
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-        except (OSError, ValueError) as error:
+        # RecursionError: the initial state of a question may be nested deeply.
+        except (OSError, ValueError, RecursionError) as error:
             raise ExecutionError(f"the calls cannot be executed: {error}") from error
+
         reply = self._read_reply(REPLY_SECONDS)
-        if "failure" in reply:
-            raise ExecutionError(f"the calls cannot be executed: {reply['failure']}")
+        failure = reply.get("failure")
+        if failure == child.TOO_LONG:
+            self._n_slow_items += 1
+        if failure is not None:
+            raise ExecutionError(f"the calls cannot be executed: {failure}")
         return reply
 
     def _read_reply(self, seconds: float) -> dict[str, Any]:
@@ -267,6 +287,8 @@ class Executor:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._unread:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
+                    # A late reply would be taken for the reply to the next request.
+                    self._process.kill()
                     raise ExecutionError("the calls cannot be executed: they take too long")
                 part = os.read(self._process.stdout.fileno(), 1 << 16)
                 if not part or len(self._unread) > MAX_LINE_BYTES:

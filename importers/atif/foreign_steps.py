@@ -112,8 +112,10 @@ def convert_steps(steps: list[Any]) -> ConvertedSteps:
 
 
 def _is_message(step: JsonObject) -> bool:
-    """Whether a message stands in place of a step."""
-    return "source" not in step and ("role" in step or has_foreign_form(step))
+    """Whether a message stands in place of a step. AutoGen's messages have a source, too."""
+    if "source" in step:
+        return "message" not in step and has_foreign_form(step)
+    return "role" in step or has_foreign_form(step)
 
 
 def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> None:

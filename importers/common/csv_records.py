@@ -1,12 +1,14 @@
 """Read CSV files whose cells are long texts with line breaks and quotes.
 
-Only one record is in memory at a time. Each record has its place in the file, so that its raw text
-can be shown.
+Spreadsheets save CSV files with semicolons or tabs, too. The first line shows which it is. Only one
+record is in memory at a time. Each record has its place in the file, so that its raw text can be
+shown.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,8 @@ LINE_TOO_LONG = (
     f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was skipped"
 )
 MAX_COLUMNS = 2_000
+COMMA = ","
+DELIMITERS = (COMMA, ";", "\t")
 MAX_HEADER_BYTES = 256 << 10
 csv.field_size_limit(MAX_CELL_CHARACTERS)
 
@@ -38,20 +42,36 @@ class CsvRecord:
     """Column -> text. Columns without a name are left out."""
     is_regular: bool = True
     """Whether `cells` has all cells of the record, so that the record can be written from them."""
+    delimiter: str = COMMA
 
 
 def read_csv_header(path: Path) -> list[str]:
     """Return the names of the columns, or an empty list if the file cannot be read as CSV."""
     try:
         with open_file(path) as file:
-            start = file.read(MAX_HEADER_BYTES).removeprefix(BOM)
-    except OSError:
+            first_line = _decode_first_line(file.read(MAX_HEADER_BYTES))
+    except (OSError, UnicodeDecodeError):
         return []
+    return _split_cells(first_line, _find_delimiter(first_line))
+
+
+def _decode_first_line(file_start: bytes) -> str:
+    """Return the first line. Only this line has to be UTF-8, because the start may end within a
+    character.
+    """
+    line, _, _ = file_start.removeprefix(BOM).partition(b"\n")
+    return line.decode("utf-8")
+
+
+def _find_delimiter(first_line: str) -> str:
+    """Return the delimiter that gives the most columns, which is a comma if none gives several."""
+    return max(DELIMITERS, key=lambda delimiter: len(_split_cells(first_line, delimiter)))
+
+
+def _split_cells(line: str, delimiter: str) -> list[str]:
     try:
-        first_line, _, _ = start.decode("utf-8").partition("\n")
-        rows = csv.reader([first_line], strict=True)
-        return next(rows, [])
-    except (UnicodeDecodeError, csv.Error):
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
         return []
 
 
@@ -59,7 +79,10 @@ def read_csv_records(path: Path) -> Iterator[CsvRecord | ImportIssue]:
     """Yield the records of a CSV file, and an issue for each that cannot be read."""
     try:
         with open_file(path, 1 << 18) as file:
-            yield from _CsvFile(file, str(path)).read_records()
+            start = os.pread(file.fileno(), MAX_HEADER_BYTES, 0)
+            first_line, _, _ = start.removeprefix(BOM).partition(b"\n")
+            delimiter = _find_delimiter(first_line.decode("utf-8", "replace"))
+            yield from _CsvFile(file, str(path), delimiter).read_records()
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
         yield ImportIssue(str(path), what=what, severity="error")
@@ -74,7 +97,7 @@ class _Row:
     length: int
     cells: list[str]
 
-    def make_record(self, columns: Sequence[str]) -> CsvRecord:
+    def make_record(self, columns: Sequence[str], *, delimiter: str) -> CsvRecord:
         """Return the cells of the row by the names of their columns."""
         named = {name: cell for name, cell in zip(columns, self.cells, strict=False) if name}
         return CsvRecord(
@@ -83,15 +106,17 @@ class _Row:
             length=self.length,
             cells=named,
             is_regular=len(named) == len(columns) == len(self.cells),
+            delimiter=delimiter,
         )
 
 
 class _CsvFile:
     """Feeds the lines of a file to the CSV parser, and counts their bytes."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, delimiter: str) -> None:
         self._file = file
         self._name = name
+        self._delimiter = delimiter
         self._n_lines = 0
         self._offset = 0
         self._problems: list[str] = []
@@ -115,7 +140,7 @@ class _CsvFile:
                 if len(row.cells) != len(columns):
                     what = f"the record has {len(row.cells)} cells instead of {len(columns)}"
                     yield self._make_issue(row.line, what, is_error=True)
-                yield row.make_record(columns)
+                yield row.make_record(columns, delimiter=self._delimiter)
 
         if not self._is_terminated and not self._is_cut:
             what = "the last line is not terminated, so the last record may be cut off"
@@ -123,7 +148,7 @@ class _CsvFile:
 
     def _read_rows(self) -> Iterator[_Row | ImportIssue]:
         """Yield the rows with their places in the file, and an issue for each that is not CSV."""
-        reader = csv.reader(self._read_lines(), strict=True)
+        reader = csv.reader(self._read_lines(), delimiter=self._delimiter, strict=True)
         while True:
             line = self._n_lines + 1
             offset = self._offset

@@ -63,7 +63,10 @@ OTHER_FORMATS = (
     OtherFormat("a log of OpenAI Evals", ("sample_id", "event_id", "sampled")),
     OtherFormat("a log of OpenAI Evals", ("spec", "completion_fns")),
     OtherFormat("an export of OpenAI's evals", ("eval.run.output_item", "datasource_item")),
-    OtherFormat("a stream of chunks of OpenAI's API", ("chat.completion.chunk", "delta")),
+    OtherFormat(
+        "the chunks of several replies of OpenAI's API", ("chat.completion.chunk", "delta")
+    ),
+    OtherFormat("the events of several replies of Anthropic's API", ("message_start", "content")),
     OtherFormat("a list of messages of OpenAI's Assistants", ("thread.message", "thread_id")),
     OtherFormat("spans of OpenInference (Phoenix)", ("openinference", "llm")),
     OtherFormat("spans of OpenInference (Phoenix)", ("openinference.span.kind",)),
@@ -73,7 +76,6 @@ OTHER_FORMATS = (
     OtherFormat("a session of Google's ADK", ("app_name", "events", "author")),
     OtherFormat("a state of an AutoGen agent", ("llm_context", "messages")),
     OtherFormat("a chat history of Semantic Kernel", ("Role", "Items")),
-    OtherFormat("a chat history of LlamaIndex", ("additional_kwargs", "blocks", "block_type")),
     OtherFormat("training rows with calls (xLAM)", ("query", "answers", "tools")),
     OtherFormat("training rows with preferences", ("prompt", "chosen", "rejected")),
     OtherFormat(
@@ -127,7 +129,8 @@ def describe_nearest_match(files: Iterable[Path]) -> str | None:
     another program, with advice. None if no file is recognised.
     """
     suffixes = (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)
-    candidates = [path for path in files if path.suffix in suffixes]
+    paths = list(files)
+    candidates = [path for path in paths if path.suffix in suffixes]
     for path in candidates[:MAX_EXAMINED_FILES]:
         start = _read_start(path)
         refusal = _find_refusal_of_file(path, start)
@@ -139,6 +142,10 @@ def describe_nearest_match(files: Iterable[Path]) -> str | None:
                 f"{path.name} looks like {match.title}, which fcreview does not import."
                 f" {match.advice}"
             )
+    tables = [path for path in paths if path.suffix.lower() in TABLE_SUFFIXES]
+    if tables:
+        what = f"{tables[0].name} is a table with columns that fcreview does not know"
+        return f"{what}. {PROPOSE_ADVICE}"
     return None
 
 

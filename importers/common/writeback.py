@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.file_form import PROBE_BYTES, detect_form
 from fcreview.importers.common.records import find_function_doc
 from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
@@ -269,6 +270,13 @@ def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
             continue
         if isinstance(value, dict):
             yield number, value
+
+
+def has_record_per_line(raw: bytes) -> bool:
+    """Whether each line of a file is a record, so that a line can be replaced. The records of a
+    JSON array, or of several lines, cannot.
+    """
+    return detect_form(raw[:PROBE_BYTES]) == "lines"
 
 
 def find_header_line_number(raw: bytes) -> int:

@@ -20,6 +20,8 @@ from fcreview.importers.dialects import (
     pydantic_ai,
 )
 from fcreview.importers.dialects.anthropic import is_anthropic_block
+from fcreview.importers.dialects.haystack import is_haystack_message
+from fcreview.importers.dialects.llama_index import is_llama_index_message
 from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
 from fcreview.importers.dialects.values import get_type
 
@@ -39,8 +41,9 @@ def detect_dialects(messages: Sequence[Any]) -> list[str]:
         for dialect, has_sign in SIGNS.items()
         if any(has_sign(as_object(message)) for message in messages)
     ]
-    # Qwen-Agent writes its parts like Bedrock, but its calls like OpenAI.
-    if "bedrock_converse" in found and any(map(_has_openai_call, messages)):
+    # Haystack writes its texts like Bedrock. So does Qwen-Agent, with calls like OpenAI's.
+    is_other = "haystack" in found or any(map(_has_openai_call, messages))
+    if "bedrock_converse" in found and is_other:
         found.remove("bedrock_converse")
     return found or [OPENAI_CHAT]
 
@@ -90,8 +93,7 @@ def _is_langchain(message: Mapping[str, Any]) -> bool:
     kind = message.get("type")
     if message.get("lc") == 1 and kind == "constructor":
         return True
-    # LlamaIndex has a field of this name beside its blocks.
-    has_kwargs = "additional_kwargs" in message and "blocks" not in message
+    has_kwargs = "additional_kwargs" in message and not is_llama_index_message(message)
     if has_kwargs or "additional_kwargs" in as_object(message.get("data")):
         return True
     if kind in LANGCHAIN_TYPES and ("data" in message or "content" in message):
@@ -192,6 +194,8 @@ SIGNS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "pydantic_ai": _is_pydantic_ai,
     "ai_sdk": _is_ai_sdk,
     "autogen": _is_autogen,
+    "llama_index": is_llama_index_message,
+    "haystack": is_haystack_message,
     "otel_genai": _is_otel_genai,
     "gemini": _is_gemini,
     "bedrock_converse": _is_bedrock,

@@ -30,6 +30,16 @@ ROLES: dict[str, Role] = {
 ROLES_WITH_FIELD: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 ERROR_BY_STATUS = {"success": False, "error": True}
 CONSTRUCTOR = "constructor"
+TYPES_BY_CLASS = {
+    "SystemMessage": "system",
+    "HumanMessage": "human",
+    "HumanMessageChunk": "human",
+    "AIMessage": "ai",
+    "AIMessageChunk": "AIMessageChunk",
+    "ToolMessage": "tool",
+    "FunctionMessage": "function",
+    "ChatMessage": "chat",
+}
 MESSAGE_FIELDS = {
     "type",
     "role",
@@ -88,11 +98,21 @@ def _unwrap(message: Any) -> dict[str, Any]:
     """Return the fields of a message in any of the three forms."""
     fields = as_object(message)
     if fields.get("type") == CONSTRUCTOR:
-        return as_object(fields.get("kwargs"))
+        return _get_class(fields) | as_object(fields.get("kwargs"))
     if isinstance(fields.get("data"), dict):
         data: dict[str, Any] = fields["data"]
         return {"type": fields.get("type")} | data
     return fields
+
+
+def _get_class(constructor: dict[str, Any]) -> dict[str, Any]:
+    """Return the type of a message by its class, which is the last part of the constructor's id.
+
+    Older versions write the type nowhere else.
+    """
+    path = as_list(constructor.get("id"))
+    kind = TYPES_BY_CLASS.get(path[-1]) if path and isinstance(path[-1], str) else None
+    return {} if kind is None else {"type": kind}
 
 
 def _find_role(fields: dict[str, Any]) -> Role | None:
@@ -128,7 +148,9 @@ def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> It
         yield from _read_invalid_call(call, path=f"{path}.invalid_tool_calls[{index}]")
 
     # The provider's own calls repeat the others. They count only if there are no others.
-    if not has_calls:
+    blocks = as_list(fields.get("content"))
+    has_call_blocks = any(values.get_type(block) in REPEATED_CALL_BLOCKS for block in blocks)
+    if not has_calls and not has_call_blocks:
         yield from openai_chat.read_calls(additional, path=f"{path}.additional_kwargs")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.dialects import values
 from fcreview.importers.dialects.conversation import (
@@ -54,6 +55,8 @@ MESSAGE_FIELDS = {
 }
 CALL_FIELDS = {"id", "type", "index", "function", "custom", "cache_control"}
 FUNCTION_FIELDS = {"name", "arguments", "description", "index"}
+FLAT_ARGUMENTS = ("arguments", "args", "parameters", "input")
+"""Names of the arguments in a call without a function, the usual ones first."""
 _THINK = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>\s*", re.DOTALL)
 """Matches reasoning at the start of a text. Templates often leave the opening tag out."""
 
@@ -187,11 +190,14 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
             yield from _read_refusal(fields.get("refusal"), path=path)
         case "thinking":
             yield from _read_thinking(fields.get("thinking"), path=path)
+        case "reasoning":
+            # The field is called like the type, or `text`.
+            yield from _read_thinking(fields.get("reasoning", fields.get("text")), path=path)
         case "document":
             # A part of Cohere's messages.
             document = as_object(fields.get("document"))
             yield Text(values.to_text(document.get("data")))
-        case "image_url" | "input_audio" | "file":
+        case "image_url" | "input_audio" | "file" | "video_url" | "audio_url":
             yield from _read_file(fields, path=path)
         case kind:
             label = f"content part {values.to_text(kind)}".strip()
@@ -237,9 +243,10 @@ def _read_file(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
     size are kept.
     """
     kind = str(part["type"])
-    if kind == "image_url":
-        url = as_object(part.get("image_url")).get("url")
-        yield from read_data_url("image", url, path=path)
+    if kind.endswith("_url"):
+        # vLLM takes videos and sounds like images. Some writers put the URL itself into the field.
+        url = as_object(part.get(kind)).get("url", part.get(kind))
+        yield from read_data_url(kind.removesuffix("_url"), url, path=path)
         return
     content = as_object(part.get(kind))
     data = content.get("data") or content.get("file_data")
@@ -269,7 +276,7 @@ def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     Some writers repeat a call of `tool_calls` in the old field. It is yielded once. Another call in
     the old field is an issue, because it is unclear which ones the model made.
     """
-    tool_calls = message.get("tool_calls")
+    tool_calls = _decode_list(message.get("tool_calls"))
     if tool_calls is not None and not isinstance(tool_calls, list):
         yield from values.read_unknown("form of tool_calls", tool_calls, path=path)
     for index, call in enumerate(as_list(tool_calls)):
@@ -293,6 +300,21 @@ def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     )
 
 
+def _decode_list(tool_calls: Any) -> Any:
+    """Return calls that are written as JSON text as a list. Tables have such texts in their cells,
+    and an empty one for no calls.
+    """
+    if not isinstance(tool_calls, str):
+        return tool_calls
+    if not tool_calls.strip():
+        return None
+    try:
+        decoded = parse_json_text(tool_calls, [])
+    except (ValueError, RecursionError):
+        return tool_calls
+    return decoded if isinstance(decoded, list) else tool_calls
+
+
 def _is_same_call(function: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two functions of calls have the same name and arguments, as text or as object."""
     arguments = values.parse_arguments(function.get("arguments"))
@@ -311,6 +333,8 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
     custom call, whose input is free text. An entry of another form is kept as a note.
     """
     fields = as_object(call)
+    if _is_flat_call(fields):
+        fields = _nest_function(fields)
     yield from values.report_unknown_fields(fields, CALL_FIELDS, path=path)
     call_id = fields.get("id")
     if call_id == DEFAULT_MISTRAL_ID:
@@ -334,6 +358,23 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
     function = fields["function"]
     yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
     yield from values.read_call(call_id, function.get("name"), function.get("arguments"), path=path)
+
+
+def _is_flat_call(call: dict[str, Any]) -> bool:
+    """Whether a call has its name and arguments beside the id, instead of in a function."""
+    has_type = call.get("type") not in (None, "function", "tool_call")
+    return not has_type and "function" not in call and isinstance(call.get("name"), str)
+
+
+def _nest_function(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat call in the form of OpenAI's chat API."""
+    nested = {name: value for name, value in call.items() if name not in ("type", "name")}
+    function = {"name": call["name"]}
+    for name in FLAT_ARGUMENTS:
+        if name in nested:
+            function["arguments"] = nested.pop(name)
+            break
+    return nested | {"function": function}
 
 
 def _describe_unknown_call(kind: Any) -> str:

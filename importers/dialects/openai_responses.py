@@ -100,18 +100,21 @@ def read_messages(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue
     until a result or another role become one message.
     """
     reply: list[Fragment] = []
+    # The place of a reply is that of its first item.
+    reply_path = ""
     for index, item in enumerate(items):
         path = f"input[{index}]"
         role = _get_role(item)
         fragments = yield from collect_fragments(_read_item(item, path=path))
         if role == "assistant":
+            reply_path = reply_path if reply else path
             reply.extend(fragments)
             continue
-        yield from _finish_reply(reply, path=path)
+        yield from _finish_reply(reply, path=reply_path)
         reply = []
         if fragments:
             yield assemble_message(role, fragments, path=path)
-    yield from _finish_reply(reply, path="input")
+    yield from _finish_reply(reply, path=reply_path)
 
 
 def read_reply(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:

@@ -179,13 +179,18 @@ def _find_first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _find_messages(fields: Mapping[str, Any]) -> list[Any]:
+    return _find_request_messages(fields) or find_reply_messages(fields)
+
+
+def _find_request_messages(fields: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of a request. Empty if there are none, as in a response."""
     for name in MESSAGE_FIELDS:
         if isinstance(fields.get(name), list):
             return list(fields[name])
     # The short form of OpenAI's Responses.
     if isinstance(fields.get("input"), str):
         return [{"role": "user", "content": fields["input"]}]
-    return find_reply_messages(fields)
+    return []
 
 
 def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
@@ -225,15 +230,23 @@ def join_exchange(request: Any, response: Any) -> list[Any]:
     elif system:
         messages.append({"role": "system", "content": system})
 
-    messages.extend(_find_messages(request_fields))
-    messages.extend(find_reply_messages(response_fields))
-    # OpenAI's Responses.
-    if isinstance(response_fields.get("output"), list):
-        messages.extend(response_fields["output"])
-    # Gemini can return several candidates. The first one is the reply.
-    for candidate in as_list(response_fields.get("candidates"))[:1]:
-        messages.append(gemini.merge_candidate(candidate))
+    messages.extend(_find_request_messages(request_fields))
+    reply = _list_reply(response_fields)
+    # A line can be a response without a request.
+    messages.extend(reply or find_reply_messages(request_fields))
     return messages
+
+
+def _list_reply(response: Mapping[str, Any]) -> list[Any]:
+    """Return the messages or items of a response."""
+    reply = find_reply_messages(response)
+    # OpenAI's Responses.
+    if isinstance(response.get("output"), list):
+        reply.extend(response["output"])
+    # Gemini can return several candidates. The first one is the reply.
+    for candidate in as_list(response.get("candidates"))[:1]:
+        reply.append(gemini.merge_candidate(candidate))
+    return reply
 
 
 def find_tools(*sources: Any) -> Any:

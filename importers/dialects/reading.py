@@ -25,6 +25,8 @@ ROLES: Mapping[str, Role] = {
     "chatbot": "assistant",
     "tool": "tool",
     "function": "tool",
+    # Llama's templates
+    "ipython": "tool",
 }
 STOP_REASON_FIELDS = ("stop_reason", "finish_reason", "finishReason", "finish_message")
 

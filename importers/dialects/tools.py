@@ -16,7 +16,13 @@ WRAPPING_FIELDS = ("toolSpec", "function", "custom")
 """Fields of a tool that contain the function: of Bedrock, of OpenAI's chat completions, and of a
 custom tool of OpenAI, whose input is free text.
 """
-SCHEMA_FIELDS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
+SCHEMA_FIELDS = (
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+)
 FUNCTION_FIELDS = {
     *SCHEMA_FIELDS,
     "parameter_definitions",
@@ -34,6 +40,7 @@ FUNCTION_FIELDS = {
     "output_schema",
     "response",
     "responseJsonSchema",
+    "response_json_schema",
     "behavior",
     "format",
     "_meta",

@@ -19,7 +19,10 @@ from fcreview.importers.dialects.read import (
     has_reply,
     join_exchange,
 )
+from fcreview.importers.dialects.streams import is_stream_piece
 from fcreview.importers.generic_format.exchange import (
+    decode_texts,
+    find_id_field,
     find_request,
     find_response,
     find_unread_output,
@@ -27,6 +30,7 @@ from fcreview.importers.generic_format.exchange import (
 )
 from fcreview.importers.generic_format.whole_conversation import (
     is_conversation,
+    may_be_whole_conversation,
     read_whole_conversation,
 )
 from fcreview.model.item import Run
@@ -60,15 +64,17 @@ RECORD_FIELDS = frozenset(
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
+SETTINGS_FIELDS = ("model_parameters", "optional_params", "metadata")
+"""Fields in which LiteLLM and Braintrust keep the declared tools."""
 CHAT_LOG_FIELDS = frozenset(
     {
-        "id",
-        "custom_id",
         "request",
         "body",
         "request_body",
         "response",
         "response_body",
+        "modelInput",
+        "modelOutput",
         *MESSAGE_FIELDS,
         *SYSTEM_FIELDS,
         *TOOL_FIELDS,
@@ -99,7 +105,7 @@ def find_runs(
 def _read_first_record(path: Path) -> Any:
     """Return the first record of a file. A file that is one conversation has no other record."""
     record = read_first_record(path, MAX_FIRST_LINE_BYTES)
-    if record is not None and not is_message(record):
+    if not may_be_whole_conversation(record):
         return record
     conversation = read_whole_conversation(path)
     return record if conversation is None else conversation.value
@@ -129,7 +135,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
     elif _is_generic_record(fields):
         confidence = 0.6
         reason = "the records have id and messages"
-    elif _is_chat_log_line(first_record):
+    elif not is_stream_piece(first_record) and _is_chat_log_line(first_record):
         run.generation = "chat log"
         confidence = 0.4
         reason = "a chat log"
@@ -192,6 +198,7 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     # A trace of Langfuse has its calls in observations, so its input and output are not enough.
     if isinstance(value.get("observations"), list):
         return value
+    value = decode_texts(value)
     request = find_request(value)
     response = find_response(value)
     is_exchange = has_messages(request) or has_reply(response) or is_failed_request(value)
@@ -199,11 +206,12 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         return value
 
     messages = _list_messages(value, request, response)
+    id_field = find_id_field(value)
     return {
-        "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
+        "id": str(value[id_field]) if id_field else f"chat_{line_number}",
         "category": "chat",
         "messages": messages,
-        "tools": _list_tools(request, value, response),
+        "tools": _list_tools(value, request, response),
         **_read_token_counts(response),
         "extra": _collect_metadata(value, messages),
     }
@@ -235,19 +243,33 @@ def _collect_metadata(line: dict[str, Any], messages: Sequence[Any]) -> dict[str
     """Return the fields of a line that have no place in an item, with an output that is not the
     reply.
     """
-    metadata = {name: field for name, field in line.items() if name not in CHAT_LOG_FIELDS}
+    known_fields = {*CHAT_LOG_FIELDS, find_id_field(line)}
+    metadata = {name: field for name, field in line.items() if name not in known_fields}
     output = find_unread_output(line)
     if output is not None and messages[-1:] != [_make_reply(output)]:
         metadata["output"] = output
     return metadata
 
 
-def _list_tools(*sources: Any) -> list[Any]:
-    """Return the declared tools. Bedrock has the list in an object."""
-    tools = find_tools(*sources)
-    if isinstance(tools, dict):
-        tools = tools.get("tools")
-    return tools if isinstance(tools, list) else []
+def _list_tools(line: dict[str, Any], request: Any, response: Any) -> list[Any]:
+    """Return the declared tools of the request, or of the settings that a proxy writes beside it.
+
+    Anything that is no list of tools becomes a list, so that reading it is an issue.
+    """
+    settings = [line.get(name) for name in SETTINGS_FIELDS]
+    tools = find_tools(request, line, response, *settings)
+    if tools is None:
+        return []
+    if isinstance(tools, list):
+        return tools
+    if not isinstance(tools, dict):
+        return [tools]
+    # Bedrock has the list in an object, and some programs have functions by name.
+    if isinstance(tools.get("tools"), list):
+        return list(tools["tools"])
+    if all(isinstance(tool, dict) for tool in tools.values()):
+        return [{"name": name} | tool for name, tool in tools.items()]
+    return [tools]
 
 
 def _read_token_counts(response: dict[str, Any]) -> dict[str, Any]:

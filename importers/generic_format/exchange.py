@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fcreview.importers.common.records import as_list, as_object, is_integer
+from fcreview.importers.common.json_text import parse_json_text
+from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
 from fcreview.importers.dialects.conversation import MessageIssue
 from fcreview.importers.dialects.detection import is_message_list
 from fcreview.importers.dialects.read import has_messages, has_reply
+from fcreview.importers.dialects.streams import join_stream
 from fcreview.model.wording import format_count
 
 JsonObject = dict[str, Any]
@@ -23,6 +25,7 @@ REQUEST_PATHS: Sequence[Path] = (
     ("body",),  # inputs of OpenAI's batches
     ("request_body",),  # Helicone
     ("input", "inputBodyJson"),  # invocation logs of Bedrock
+    ("modelInput",),  # Bedrock's batches
 )
 INPUT_PATHS: Sequence[Path] = (
     ("input",),  # Langfuse
@@ -32,9 +35,24 @@ INPUT_PATHS: Sequence[Path] = (
 RESPONSE_PATHS: Sequence[Path] = (
     ("response_body",),
     ("output", "outputBodyJson"),
+    ("modelOutput",),  # Bedrock's batches
     ("output",),
     ("result", "message"),  # results of Anthropic's batches
 )
+ENCODED_FIELDS = (
+    "messages",
+    "request",
+    "response",
+    "request_body",
+    "response_body",
+    "input",
+    "output",
+    "tools",
+)
+"""Fields of a line that tracing programs also write as JSON text."""
+MAX_ENCODED_CHARACTERS = 32 << 20
+BATCH_IDS = ("custom_id", "key", "recordId")
+"""Ids of requests in batches: of OpenAI and Anthropic, of Gemini, and of Bedrock."""
 
 
 def find_request(line: JsonObject) -> JsonObject:
@@ -55,28 +73,81 @@ def find_request(line: JsonObject) -> JsonObject:
 
 
 def find_response(line: JsonObject) -> JsonObject:
-    """Return the response of a line, or an empty object."""
-    response = as_object(line.get("response"))
+    """Return the response of a line, or an empty object.
+
+    The pieces of a streamed response are joined.
+    """
+    response = line.get("response")
     if response:
         # OpenAI's batches have it in `body`.
-        return as_object(response.get("body", response))
+        return _join_pieces(as_object(response).get("body", response))
     for path in RESPONSE_PATHS:
-        response = _get_object(line, path)
+        response = _join_pieces(_get_value(line, path))
         if has_reply(response):
             return response
     return {}
 
 
-def is_failed_request(line: JsonObject) -> bool:
-    """Whether a line is a request in a batch of OpenAI or Anthropic that failed, so that it has no
-    reply.
+def _join_pieces(response: Any) -> JsonObject:
+    """Return a response that may be written as the list of its pieces, or of its choices."""
+    if isinstance(response, dict):
+        return response
+    choices = list_objects(response)
+    if choices and isinstance(choices[0].get("message"), dict) and "index" in choices[0]:
+        # Braintrust keeps only the choices of OpenAI's response.
+        return {"choices": choices}
+    return join_stream(response) or {}
+
+
+def decode_texts(line: JsonObject) -> JsonObject:
+    """Return a line in which messages, requests, responses and tools that are JSON texts are
+    decoded.
+
+    Every other text stays, because a question or a reply can be JSON text, too.
     """
-    if "custom_id" not in line:
+    decoded = {}
+    for name in ENCODED_FIELDS:
+        value = _parse_json(line.get(name))
+        is_known = is_message_list(value) or has_messages(value) or has_reply(value)
+        if is_known or (name == "tools" and isinstance(value, list)):
+            decoded[name] = value
+    return line | decoded if decoded else line
+
+
+def _parse_json(text: Any) -> Any:
+    """Return the list or object in a JSON text, or None."""
+    if not isinstance(text, str) or not text.lstrip().startswith(("[", "{")):
+        return None
+    if len(text) > MAX_ENCODED_CHARACTERS:
+        return None
+    try:
+        return parse_json_text(text, [])
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_failed_request(line: JsonObject) -> bool:
+    """Whether a line is a request in a batch of OpenAI, Anthropic, Gemini or Bedrock that failed,
+    so that it has no reply.
+    """
+    if not any(name in line for name in BATCH_IDS):
         return False
     status = as_object(line.get("response")).get("status_code")
     is_error_status = is_integer(status) and status >= FIRST_ERROR_STATUS
     has_failed = as_object(line.get("result")).get("type") in FAILED_RESULTS
-    return is_error_status or has_failed or isinstance(line.get("error"), dict)
+    # Gemini has an error, or the status of a failure, which is an object with a message.
+    has_error = any(isinstance(line.get(name), dict) for name in ("error", "status"))
+    return is_error_status or has_failed or has_error
+
+
+def find_id_field(line: JsonObject) -> str | None:
+    """Return the field with the id of a line. The id that the user gave a request in a batch counts
+    before the random id of its result, because results of two models can only be compared by it.
+    """
+    for name in ("custom_id", "id", *BATCH_IDS):
+        if line.get(name):
+            return name
+    return None
 
 
 def find_unread_output(line: JsonObject) -> Any:
@@ -102,9 +173,24 @@ def report_further_replies(line: Any) -> Iterator[MessageIssue]:
                 yield MessageIssue(what, path=f"{name}[1]", raw=owner[name][1:])
 
 
+def report_unread_response(line: Any) -> Iterator[MessageIssue]:
+    """Yield an issue if a response is not read, because it has no reply in a known form."""
+    fields = as_object(line)
+    for name in ("response", "response_body", "modelOutput"):
+        written = fields.get(name)
+        if name not in fields or has_reply(find_response(fields)):
+            continue
+        what = f"{name} has no reply that could be read" if written else f"{name} is empty"
+        yield MessageIssue(what, path=name, raw=written)
+
+
 def _get_object(line: JsonObject, path: Path) -> JsonObject:
     """Return the object at a path, or an empty one."""
+    return as_object(_get_value(line, path))
+
+
+def _get_value(line: JsonObject, path: Path) -> Any:
     value: Any = line
     for name in path:
         value = as_object(value).get(name)
-    return as_object(value)
+    return value

@@ -13,8 +13,10 @@ from fcreview.importers.common.incidents import (
     find_empty_reply,
     find_finish_reason_incident,
     make_error_incident,
+    make_incident,
 )
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
+from fcreview.importers.dialects.read import has_reply
 from fcreview.importers.generic_format.discovery import DISTINCTIVE_FIELDS
 from fcreview.importers.generic_format.exchange import (
     FAILED_RESULTS,
@@ -24,6 +26,17 @@ from fcreview.importers.generic_format.exchange import (
 from fcreview.model.incident import Incident
 
 JsonObject = dict[str, Any]
+ERROR_TEXT_FIELDS = ("error_str", "error_message", "statusMessage", "exception")
+"""Fields in which proxies write the error: LiteLLM, Helicone, Langfuse, Weave."""
+STATUSES_WITHOUT_FAILURE = (
+    "",
+    "ok",
+    "success",
+    "succeeded",
+    "completed",
+    "complete",
+    "in_progress",
+)
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
@@ -38,10 +51,10 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     body = find_response(line)
     choices = list_objects(body.get("choices") or line.get("choices"))
     if choices:
-        source_of_reason = choices[0]
+        reason = choices[0].get("finish_reason")
         message = as_object(choices[0].get("message"))
     else:
-        source_of_reason = line
+        reason = _find_reason(body) or line.get("finish_reason")
         message = _get_last_message(line)
 
     # An error in the line may be a note beside a complete answer, so the message is checked too.
@@ -50,8 +63,11 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     response_error = _find_response_error(response, body) or _find_batch_error(line)
     if response_error is not None:
         return response_error
+    if not message and not has_reply(body):
+        failure = _find_stated_failure(line, body)
+        if failure is not None:
+            return failure
 
-    reason = source_of_reason.get("finish_reason")
     incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
     if incident is not None:
         return incident
@@ -90,6 +106,38 @@ def _find_batch_error(line: JsonObject) -> Incident | None:
     if "custom_id" not in line or result.get("type") not in FAILED_RESULTS:
         return None
     return make_error_incident(result.get("error") or result["type"], "result")
+
+
+def _find_stated_failure(line: JsonObject, body: JsonObject) -> Incident | None:
+    """Return why a line without a reply has none, if one of the fields says so in which APIs and
+    proxies write it.
+    """
+    # Gemini answers a blocked request without a candidate.
+    block_reason = as_object(body.get("promptFeedback")).get("blockReason")
+    if block_reason:
+        return make_incident("content_filter", block_reason, "response.promptFeedback.blockReason")
+    for name in ERROR_TEXT_FIELDS:
+        text = line.get(name)
+        if isinstance(text, str) and text:
+            return make_error_incident(text, name)
+    # Gemini's batches have the status of a failed request as an object, Vertex as a text.
+    status = line.get("status")
+    is_failure = isinstance(status, str) and status.lower() not in STATUSES_WITHOUT_FAILURE
+    if isinstance(status, dict) or is_failure:
+        return make_error_incident(status, "status")
+    return None
+
+
+def _find_reason(body: JsonObject) -> Any:
+    """Return the reason with which an API ended its reply: Anthropic, Bedrock and Cohere have it in
+    the response, Gemini in the candidate.
+    """
+    for name in ("stop_reason", "stopReason", "finish_reason"):
+        if body.get(name):
+            return body[name]
+    for candidate in list_objects(body.get("candidates"))[:1]:
+        return candidate.get("finishReason") or candidate.get("finish_reason")
+    return None
 
 
 def _get_last_message(line: JsonObject) -> JsonObject:

@@ -40,24 +40,31 @@ from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.dialects.detection import (
     OPENAI_CHAT,
     READ_LIKE_OPENAI_CHAT,
-    is_message,
 )
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.text_calls import report_call_tags
-from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.dialects.to_item import fill_conversation, make_issues
+from fcreview.importers.dialects.tools import SCHEMA_FIELDS
 from fcreview.importers.generic_format.chat_message import (
     ChatMessage,
     FunctionCall,
     StrictModel,
 )
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
-from fcreview.importers.generic_format.exchange import report_further_replies
+from fcreview.importers.generic_format.exchange import (
+    decode_texts,
+    report_further_replies,
+    report_unread_response,
+)
 from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.importers.generic_format.placed_messages import (
     fill_placed_messages,
     has_placed_messages,
 )
-from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
+from fcreview.importers.generic_format.whole_conversation import (
+    may_be_whole_conversation,
+    read_whole_conversation,
+)
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import ADDRESS_FORMS, ITEM
 from fcreview.model.item import (
@@ -199,6 +206,8 @@ def build_json_schema() -> dict[str, Any]:
 
 
 MAX_FIELD_ISSUES = 5
+OTHER_SCHEMA_FIELDS = frozenset(SCHEMA_FIELDS) - {"parameters"} | {"parameter_definitions"}
+"""Fields in which other APIs have the parameters of a tool."""
 JUDGE_WITHOUT_VALUE = "the judge gave no verdict"
 
 
@@ -242,7 +251,7 @@ def split_run(plan: RunPlan) -> list[RunPart]:
     """Return ranges of lines of a file. A file that may be one conversation is read as a whole."""
     path = plan.results[0]
     first = read_first_record(path)
-    if first is None or is_message(first):
+    if may_be_whole_conversation(first):
         return []
     return split_into_line_ranges(path)
 
@@ -305,16 +314,21 @@ def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord
     item = Item(item_id, category=record.category, group=record.group, file=str(path))
     set_position(item, line)
     # Filling the item may change the line's value.
-    incident = find_line_incident(as_object(line.value))
+    exchange = decode_texts(as_object(line.value))
+    incident = find_line_incident(exchange)
     fill_safely(item, partial(_fill_item, item, source))
     apply_incident(item, incident)
+    if incident is None:
+        item.issues.extend(make_issues(item, report_unread_response(exchange)))
     return item
 
 
 def _read_lines(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a file. A file that is one conversation is one record."""
     first = read_first_record(path)
-    conversation = read_whole_conversation(path) if first is None or is_message(first) else None
+    conversation = None
+    if may_be_whole_conversation(first):
+        conversation = read_whole_conversation(path)
     if conversation is not None:
         yield conversation
     else:
@@ -359,10 +373,14 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     if has_placed_messages(messages):
         return _read_placed_record(value, messages)
 
-    conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
-    conversation.issues.extend(report_further_replies(line.value))
+    tools = fields.get("tools")
+    conversation = read_conversation({"messages": messages, "tools": tools})
+    conversation.issues.extend(report_further_replies(decode_texts(as_object(line.value))))
     conversation.issues.extend(report_call_tags(conversation.messages))
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
+    is_chat_log = value is not line.value
+    if is_chat_log and not all(isinstance(tool, dict) for tool in as_list(tools)):
+        is_in_schema = False
     # Without messages, the whole record is checked, which finds a field `messages` that is no list.
     if is_in_schema or not messages:
         record = Record.model_validate(value)
@@ -427,7 +445,8 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
         fill_placed_messages(item, record.messages)
     else:
         fill_conversation(item, source.conversation)
-    if source.is_in_schema:
+    is_placed = source.is_placed
+    if is_placed or (source.is_in_schema and all(map(_is_openai_tool, record.tools))):
         item.functions = read_tools(record.tools)
     else:
         item.functions = source.conversation.functions
@@ -454,6 +473,14 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
         _compare_with_golden_calls(item, record.golden, keep_order=record.ordered)
         item.golden_hash = answer_hash([call.model_dump() for call in record.golden])
     _set_verdict_fields(item)
+
+
+def _is_openai_tool(tool: dict[str, Any]) -> bool:
+    """Whether a tool has the form of the schema, so that all its fields are kept. The dialects read
+    other forms, such as Anthropic's `input_schema`.
+    """
+    function = as_object(tool.get("function", tool))
+    return isinstance(function.get("name"), str) and not function.keys() & OTHER_SCHEMA_FIELDS
 
 
 def _compare_with_golden_calls(

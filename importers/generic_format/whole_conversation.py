@@ -1,4 +1,6 @@
-"""Recognise a file that is one conversation: a list of messages, a request, or a response."""
+"""Recognise a file that is one conversation: a list of messages, a request, or a response, which
+can be written as the pieces in which it was streamed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.json_text import JsonRecord, parse_json_text
-from fcreview.importers.dialects.detection import is_message_list
+from fcreview.importers.dialects.detection import is_message, is_message_list
 from fcreview.importers.dialects.read import (
     MESSAGE_FIELDS,
     REPLY_FIELDS,
@@ -15,6 +17,7 @@ from fcreview.importers.dialects.read import (
     has_messages,
     has_reply,
 )
+from fcreview.importers.dialects.streams import is_stream_piece, join_stream, parse_stream_text
 from fcreview.safe_files import read_file
 
 MAX_BYTES = 32 << 20
@@ -70,12 +73,32 @@ def read_whole_conversation(path: Path) -> JsonRecord | None:
     """
     try:
         raw = read_file(path, MAX_BYTES)
-        value = parse_json_text(raw.decode("utf-8-sig"), [])
-    except (OSError, ValueError, RecursionError):
+        text = raw.decode("utf-8-sig")
+    except (OSError, ValueError):
         return None
-    if not is_conversation(value):
+    value = _parse_conversation(text)
+    if value is None:
         return None
     return JsonRecord(1, offset=0, length=len(raw), value=value)
+
+
+def may_be_whole_conversation(first_record: Any) -> bool:
+    """Whether a file with this first record, or without one, can be one conversation."""
+    return first_record is None or is_message(first_record) or is_stream_piece(first_record)
+
+
+def _parse_conversation(text: str) -> Any:
+    """Return the conversation that a text is, or whose streamed pieces it has, or None."""
+    try:
+        value = parse_json_text(text, [])
+    except RecursionError:
+        return None
+    except ValueError:
+        value = parse_stream_text(text)
+    if is_conversation(value):
+        return value
+    is_stream = isinstance(value, list) and bool(value) and is_stream_piece(value[0])
+    return join_stream(value) if is_stream else None
 
 
 def is_conversation(value: Any) -> bool:

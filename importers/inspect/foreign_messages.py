@@ -79,7 +79,7 @@ def _is_foreign(message: dict[str, Any]) -> bool:
         return True
     if any(message[name] for name in message.keys() & OTHER_CHAT_FIELDS):
         return True
-    has_own_content = isinstance(message.get("content"), str | list)
+    has_own_content = "role" in message and isinstance(message.get("content"), str | list)
     return not has_own_content and has_foreign_form(message)
 
 
@@ -130,7 +130,9 @@ def _remove_own_parts(
     message: dict[str, Any], own_parts: Sequence[Any], own_calls: Sequence[Any]
 ) -> dict[str, Any]:
     """Return a message without the fields, parts and calls that have the form of Inspect."""
-    foreign_message = {name: value for name, value in message.items() if name not in NEUTRAL_FIELDS}
+    # In AutoGen's messages, the source replaces the role.
+    neutral_fields = NEUTRAL_FIELDS if "role" in message else ()
+    foreign_message = {name: value for name, value in message.items() if name not in neutral_fields}
     if own_parts:
         foreign_message["content"] = _list_foreign_parts(message)
     if own_calls:

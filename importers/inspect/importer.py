@@ -28,7 +28,7 @@ class InspectImporter(Importer):
     name = "inspect"
     title = "Inspect"
     expected_files = "Inspect logs, .eval or .json"
-    version = 9
+    version = 10
     options = ("verdict_from", "scorers")
     own_metrics = (OwnMetric("accuracy", title="accuracy"), OwnMetric("mean", title="mean"))
     needs_part_verdicts = True

@@ -14,6 +14,7 @@ from fcreview.model.item import ImportIssue, Run
 from fcreview.model.wording import format_count
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
+SUFFIXES = (".csv", ".tsv")
 STATISTICS = "coverage_stats_"
 SPLITS = ("all", "public", "private", "combined")
 _MODEL_NAMES = (
@@ -107,7 +108,7 @@ def _sort_files(files: Sequence[Path]) -> _FoundFiles:
     """
     found = _FoundFiles()
     for path in files:
-        if path.suffix != ".csv":
+        if path.suffix not in SUFFIXES:
             continue
         columns = read_csv_header(path)
         match find_kind(columns):

@@ -24,7 +24,7 @@ class McpAtlasImporter(Importer):
     name = "mcp_atlas"
     title = "MCP-Atlas"
     expected_files = "scored_MODEL.csv with coverage_score, or outputs with the task file"
-    version = 4
+    version = 5
     tags = (
         "malformed_call",
         "wrong_tool",

@@ -557,7 +557,8 @@ def _read_coverage(item: Item, cells: dict[str, str]) -> float | None:
     if not text.strip():
         return None
     try:
-        coverage = float(text)
+        # Spreadsheets write a decimal comma in some languages.
+        coverage = float(text.replace(",", "."))
     except ValueError:
         # Not a number is in no range, so the check below reports it.
         coverage = math.nan

@@ -79,7 +79,7 @@ def _replace_records(raw: bytes, changes: Sequence[_Change]) -> bytes:
         start = change.record.offset
         end = start + change.record.length
         parts.append(raw[position:start])
-        parts.append(_encode(change.cells, old_record=raw[start:end]))
+        parts.append(_encode(change, old_record=raw[start:end]))
         position = end
     parts.append(raw[position:])
     return b"".join(parts)
@@ -177,14 +177,17 @@ def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
     figures = {columns.COVERAGE: coverage, columns.FULLY: n_full, columns.PARTIALLY: n_partial}
     cells = dict(record.cells)
     for column, figure in figures.items():
-        cells[column] = str(figure)
+        has_decimal_comma = "," in cells.get(column, "")
+        text = str(figure)
+        cells[column] = text.replace(".", ",") if has_decimal_comma else text
     cells[columns.DETAILS] = json.dumps(details | figures)
     return cells
 
 
-def _encode(cells: dict[str, str], old_record: bytes) -> bytes:
-    """Return a record as CSV, with the end of line of the old one."""
+def _encode(change: _Change, old_record: bytes) -> bytes:
+    """Return a record as CSV, with the delimiter and the end of line of the old one."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cells.values())
+    writer = csv.writer(text, delimiter=change.record.delimiter, lineterminator="")
+    writer.writerow(change.cells.values())
     end = b"\r\n" if old_record.endswith(b"\r\n") else b"\n"
     return text.getvalue().encode() + (end if old_record.endswith(b"\n") else b"")

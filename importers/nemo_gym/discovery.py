@@ -40,7 +40,8 @@ from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
-SUFFIXES = (".jsonl", ".ndjson")
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+"""Also that of a JSON array, to which people convert the lines."""
 MAX_FIRST_LINE_BYTES = 1 << 20
 PROBE_BYTES = 64 << 10
 FAILURES = "_failures"

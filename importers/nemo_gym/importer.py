@@ -27,7 +27,7 @@ class NemoGymImporter(Importer):
     expected_files = "NeMo Gym rollouts (JSON Lines with responses_create_params, response, reward)"
     own_metrics = (OwnMetric("pass@1/accuracy", title="pass@1", table="pass@k"),)
     options = ("verdict_from",)
-    version = 4
+    version = 5
     why_no_golden_fix = (
         "fcreview does not change the inputs of NeMo Gym, which contain the golden answers"
     )

@@ -19,7 +19,13 @@ from fcreview.importers.common.incidents import (
 )
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.to_item import find_last_reply
-from fcreview.importers.nemo_gym.rollouts import FAILURE_CLASS, MASK, RESPONSE, JsonObject
+from fcreview.importers.nemo_gym.rollouts import (
+    FAILURE_CLASS,
+    MASK,
+    RESPONSE,
+    JsonObject,
+    flatten_output,
+)
 from fcreview.model.error_text import classify_error_text
 from fcreview.model.incident import Incident, IncidentKind
 from fcreview.model.item import Item
@@ -117,7 +123,8 @@ def _find_incomplete_response(response: JsonObject) -> Incident | None:
         return make_incident("content_filter", reason, "response.incomplete_details.reason")
     if output == [] and reason == MAX_TOKENS:
         return make_incident("context_length", reason, "response.incomplete_details.reason")
-    if isinstance(output, list) and not any(_has_content(item) for item in output):
+    items = flatten_output(output) if isinstance(output, list) else None
+    if items is not None and not any(_has_content(item) for item in items):
         return make_empty_reply_incident("response.output")
     return None
 

@@ -49,6 +49,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     AGENT,
     ATTEMPT_INDEX,
     FAILURE_CLASS,
+    MASK,
     REQUEST,
     RESPONSE,
     REWARD,
@@ -59,6 +60,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     RolloutName,
     RolloutNamer,
     RunFiles,
+    flatten_output,
     get_agent_name,
     get_rollout_index,
     get_task_index,
@@ -75,7 +77,6 @@ from fcreview.run_plan import RunPlan
 
 RESPONSES_DIALECT = "openai_responses"
 VERIFIER = "NeMo Gym verifier"
-MAX_FLATTENED_DEPTH = 20
 TOKEN_FIELDS = ("prompt_token_ids", "generation_token_ids", "generation_log_probs")
 """Fields of items with data for training."""
 CHAT_FIELDS = ("tool_calls", "tool_call_id", "function_call")
@@ -322,7 +323,7 @@ def _read_response(item: Item, response: JsonObject) -> ParsedConversation:
     if not isinstance(written, list):
         add_issue(item, f"{RESPONSE}.output is not a list, so the answer is unknown")
         written = []
-    output = [_without_token_data(each) for each in _flatten(written, depth=0)]
+    output = [_without_token_data(each) for each in flatten_output(written)]
     return _read_parts({"messages": output}, RESPONSES_DIALECT, place=f"{RESPONSE}.output")
 
 
@@ -339,15 +340,6 @@ def _read_parts(parts: JsonObject, dialect: str | None, *, place: str) -> Parsed
 def _place_issue(issue: MessageIssue, place: str) -> MessageIssue:
     rest = issue.path.removeprefix("input").removeprefix("messages")
     return replace(issue, path=place + rest)
-
-
-def _flatten(written: list[Any], *, depth: int) -> Iterator[Any]:
-    """Yield the items of an output. Some environments write lists of items in it."""
-    for item in written:
-        if isinstance(item, list) and depth < MAX_FLATTENED_DEPTH:
-            yield from _flatten(item, depth=depth + 1)
-        else:
-            yield item
 
 
 def _without_token_data(item: Any) -> Any:
@@ -386,6 +378,9 @@ def _add_metadata(item: Item, rollout: JsonObject) -> None:
     for name in (TASK_INDEX, ROLLOUT_INDEX):
         if rollout.get(name) is not None and not is_integer(rollout[name]):
             add_issue(item, f"{name} is not a whole number")
+    mask = rollout.get(MASK)
+    if mask is not None and not isinstance(mask, bool):
+        add_issue(item, f"{MASK} is not true or false, so the rollout counts as not masked")
     item.ended = _describe_ending(as_object(rollout.get(RESPONSE)))
 
 
@@ -470,7 +465,7 @@ def _list_function_calls(item: Item, response: JsonObject) -> list[Call]:
     """
     names = {
         output.get("name")
-        for output in _flatten(as_list(response.get("output")), depth=0)
+        for output in flatten_output(as_list(response.get("output")))
         if isinstance(output, dict) and output.get("type") == "function_call"
     }
     return [call for call in item.predicted if call.name in names]

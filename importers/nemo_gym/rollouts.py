@@ -6,7 +6,7 @@ The form is that of NeMo Gym's `nemo_gym/rollout_collection.py` (commit 07d6b0d0
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ ROLLOUT_INDEX = "_ng_rollout_index"
 ATTEMPT_INDEX = "_ng_attempt_index"
 FAILURE_CLASS = "_ng_failure_class"
 AGENT = "agent_ref"
+MAX_FLATTENED_DEPTH = 20
 KEY_LENGTH = 12
 """Number of characters of the hash that names a task without an index."""
 
@@ -114,6 +115,15 @@ def read_rollouts(path: Path, owner: Owner | None) -> Iterator[JsonRecord | Impo
             yield ImportIssue(str(path), record.line, what=what, severity="error")
         elif owner is None or owner.has_rollout(record.value):
             yield record
+
+
+def flatten_output(written: Sequence[Any], *, depth: int = 0) -> Iterator[Any]:
+    """Yield the items of an output. Some environments write lists of items in it."""
+    for item in written:
+        if isinstance(item, list) and depth < MAX_FLATTENED_DEPTH:
+            yield from flatten_output(item, depth=depth + 1)
+        else:
+            yield item
 
 
 def get_task_index(rollout: JsonObject) -> int | None:

@@ -18,6 +18,7 @@ from fcreview.importers.common.writeback import (
     LineEdits,
     apply_line_edits,
     find_unrepresentable_reviews,
+    has_record_per_line,
     is_incident_mark_reviewed,
     parse_numbered_records,
 )
@@ -49,7 +50,8 @@ def rewrite_scores(
     Yields the file if it changes, and the reviews that it cannot represent.
     """
     files: RunFiles = plan.importer_data
-    lines_by_id = _find_lines(files)
+    raw = read_file(files.rollouts)
+    lines_by_id = _find_lines(files) if has_record_per_line(raw) else {}
     is_shared = files.owner is not None
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
@@ -62,7 +64,6 @@ def rewrite_scores(
     if is_shared:
         return
 
-    raw = read_file(files.rollouts)
     edits = _edit_lines(
         raw, {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
     )

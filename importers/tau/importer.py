@@ -30,7 +30,7 @@ class TauImporter(Importer):
         "JSON of {info, tasks, simulations}, results.json beside simulations/, "
         "or JSON arrays of {task_id, traj}"
     )
-    version = 14
+    version = 15
     # Fault types of the error identification in the tau-bench repository, and of the viewer of
     # tau2-bench.
     tags = (

@@ -28,7 +28,8 @@ from fcreview.importers.verifiers.rollouts import (
 from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
-SUFFIXES = (".jsonl", ".ndjson")
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+"""Also that of a JSON array, to which people convert the lines."""
 USUAL_NAMES = ("traces.jsonl", "results.jsonl")
 MAX_FIRST_LINE_BYTES = 4 << 20
 MAX_CONFIG_BYTES = 16 << 20

@@ -25,7 +25,7 @@ class VerifiersImporter(Importer):
     title = "verifiers"
     expected_files = "traces.jsonl, or results.jsonl with metadata.json"
     options = ("verdict_from",)
-    version = 4
+    version = 5
     why_no_golden_fix = "the golden answers of verifiers are texts of the environment, not calls"
 
     def find_runs(

@@ -137,6 +137,8 @@ def read_tree(nodes: Any, *, place: str) -> MessageTree:
     if not isinstance(nodes, list):
         tree.issues.append(MessageIssue("nodes is not a list", path=place, raw=nodes))
         return tree
+    if not nodes:
+        tree.issues.append(MessageIssue("no messages were found", path=place))
     for index, written in enumerate(nodes):
         tree.nodes.append(_read_node(written, index, f"{place}[{index}]", tree.issues))
     return tree

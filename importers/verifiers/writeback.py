@@ -18,6 +18,7 @@ from fcreview.importers.common.writeback import (
     LineEdits,
     apply_line_edits,
     find_unrepresentable_reviews,
+    has_record_per_line,
     is_incident_mark_reviewed,
     parse_numbered_records,
 )
@@ -47,7 +48,8 @@ def rewrite_scores(
     Yields the file if it changes, and the reviews that it cannot represent.
     """
     files: RunFiles = plan.importer_data
-    line_by_id = _find_lines(files)
+    raw = read_file(files.rollouts)
+    line_by_id = _find_lines(files) if has_record_per_line(raw) else {}
     is_shared = files.model is not None
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
@@ -61,7 +63,6 @@ def rewrite_scores(
         return
     item_by_line = {line_by_id[item.id]: item for item in items if item.id in line_by_id}
 
-    raw = read_file(files.rollouts)
     lines = raw.split(b"\n")
     find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
     edits = LineEdits()

@@ -55,11 +55,6 @@ REFUSED = {
     "a trajectory of DSPy": {"trajectory": {"tool_name_0": "f"}},
     "an output of CrewAI": {"raw": "", "tasks_output": []},
     "a chat history of Semantic Kernel": {"messages": [{"Role": {"Label": "user"}, "Items": []}]},
-    "a chat history of LlamaIndex": {
-        "messages": [
-            {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text"}]},
-        ]
-    },
     "a chat log in another form": {"own": [{"role": "user", "content": "Hi"}]},
 }
 

@@ -30,7 +30,9 @@ CARRIERS = {
     "toolUse", "toolResult", "functionCall", "functionResponse", "response", "output", "outputs",
     "tool_results", "type", "data", "status", "thought", "is_error", "reasoning",
     "reasoning_content", "thinking", "reasoningContent", "reasoningText", "summary", "toolCallId",
-    "toolName", "value", "state", "errorText", "kind", "part_kind", "tool_name",
+    "toolName", "value", "state", "errorText", "kind", "part_kind", "tool_name", "blocks",
+    "block_type", "tool_kwargs", "additional_kwargs", "tool_call", "tool_call_result", "result",
+    "origin", "error", "reasoning_text",
 }  # fmt: skip
 """Fields that carry a role, a text, reasoning, a call, a result, an error or an id."""
 OPTIONAL_FIELDS = {
@@ -42,6 +44,7 @@ OPTIONAL = {
     ("anthropic", "content removed"),  # a tool that returned nothing
     ("gemini", "args removed"),  # a call without arguments
     ("gemini", "output removed"),  # a response without an output
+    ("gemini", "error removed"),  # the same
     ("openai_chat", "content removed"),  # a reply with calls only
 }
 """Changes after which a conversation is still what the API writes."""

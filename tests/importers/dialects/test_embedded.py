@@ -81,8 +81,6 @@ FILE_NAMES = {
     "evalscope": "predictions/m/own_default.jsonl",
 }
 CHAT_FORM = ("openai_chat", "ollama")
-EMBEDDED = [dialect for dialect in DIALECTS if dialect != "autogen"]
-"""No format embeds messages of AutoGen, which name an agent instead of a role."""
 
 
 def read_item(folder: Path, format_name: str, messages: list[Any]) -> Item:
@@ -119,7 +117,7 @@ def list_written_messages(dialect: str, seed: str) -> list[Any]:
     raise AssertionError(written)
 
 
-@pytest.mark.parametrize("dialect", EMBEDDED)
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_messages_of_other_dialects_give_their_calls_and_results(
     tmp_path: Path, format_name: str, dialect: str

@@ -423,6 +423,57 @@ def _write_autogen_call(call: Call) -> Any:
     return {"id": call.id, "name": call.name, "arguments": json.dumps(call.arguments)}
 
 
+def _write_haystack(conversation: Conversation) -> Any:
+    messages: list[Any] = [_write_haystack_message("system", [{"text": conversation.system}])]
+    for turn in conversation.turns:
+        messages.append(_write_haystack_message("user", [{"text": turn.question}]))
+        for reply in turn.replies:
+            parts: list[Any] = [{"text": reply.text}]
+            if reply.reasoning:
+                parts.insert(0, {"reasoning": {"reasoning_text": reply.reasoning, "extra": {}}})
+            parts += [{"tool_call": _write_haystack_call(call)} for call in reply.calls]
+            messages.append(_write_haystack_message("assistant", parts))
+            for call in reply.calls:
+                result = {"result": call.result, "origin": _write_haystack_call(call)}
+                part = {"tool_call_result": result | {"error": call.is_error}}
+                messages.append(_write_haystack_message("tool", [part]))
+    return {"messages": messages}
+
+
+def _write_haystack_message(role: str, parts: list[Any]) -> Any:
+    return {"role": role, "meta": {}, "name": None, "content": parts}
+
+
+def _write_haystack_call(call: Call) -> Any:
+    return {"id": call.id, "tool_name": call.name, "arguments": call.arguments, "extra": None}
+
+
+def _write_llama_index(conversation: Conversation) -> Any:
+    messages: list[Any] = [_write_llama_index_message("system", conversation.system)]
+    for turn in conversation.turns:
+        messages.append(_write_llama_index_message("user", turn.question))
+        for reply in turn.replies:
+            message = _write_llama_index_message("assistant", reply.text)
+            if reply.reasoning:
+                thinking = {"block_type": "thinking", "content": reply.reasoning}
+                message["blocks"].insert(0, thinking)
+            for call in reply.calls:
+                names = {"tool_call_id": call.id, "tool_name": call.name}
+                block = {"block_type": "tool_call", "tool_kwargs": call.arguments, **names}
+                message["blocks"].append(block)
+            messages.append(message)
+            for call in reply.calls:
+                result = _write_llama_index_message("tool", call.result)
+                result["additional_kwargs"] = {"tool_call_id": call.id, "name": call.name}
+                messages.append(result)
+    return {"messages": messages}
+
+
+def _write_llama_index_message(role: str, text: str) -> Any:
+    blocks = [{"block_type": "text", "text": text}]
+    return {"role": role, "additional_kwargs": {}, "blocks": blocks}
+
+
 DIALECTS = {
     "openai_chat": Dialect(_write_openai),
     "ollama": Dialect(_write_ollama, has_ids=False),
@@ -436,4 +487,6 @@ DIALECTS = {
     "ai_sdk": Dialect(_write_ai_sdk, has_error_marks=True),
     "autogen": Dialect(_write_autogen, has_error_marks=True, has_text_beside_calls=False),
     "pydantic_ai": Dialect(_write_pydantic_ai, has_error_marks=True),
+    "haystack": Dialect(_write_haystack, has_error_marks=True),
+    "llama_index": Dialect(_write_llama_index),
 }

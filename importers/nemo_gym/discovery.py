@@ -105,8 +105,8 @@ def _is_beside_rollouts(path: Path, found: _FoundFiles) -> bool:
     """Whether a file contains the failed attempts of another file: `NAME_failures.jsonl`."""
     if not path.stem.endswith(FAILURES):
         return False
-    main_name = path.stem.removesuffix(FAILURES) + path.suffix
-    return path.with_name(main_name) in found.rollouts
+    main_stem = path.stem.removesuffix(FAILURES)
+    return any(path.with_name(main_stem + suffix) in found.rollouts for suffix in SUFFIXES)
 
 
 def _sort_files(files: Sequence[Path]) -> _FoundFiles:
@@ -156,8 +156,11 @@ def _find_files_of_run(
     """
 
     def find_beside(ending: str) -> Path | None:
-        beside = path.with_name(path.stem + ending + path.suffix)
-        return beside if beside in known_files else None
+        for suffix in SUFFIXES:
+            beside = path.with_name(path.stem + ending + suffix)
+            if beside in known_files:
+                return beside
+        return None
 
     # The dataset is in the same folder. The inputs as they were sent to the model are a copy of it.
     datasets = []

@@ -16,6 +16,7 @@ QUESTION = {"role": "user", "content": "How warm is it?"}
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 REPLY = {"role": "assistant", "content": "", "tool_calls": [CALL]}
 COMPLETION = {"choices": [{"message": REPLY, "finish_reason": "tool_calls"}]}
+GEMINI_QUESTION = [{"role": "user", "parts": [{"text": "How warm is it?"}]}]
 BEDROCK_REPLY = {
     "role": "assistant",
     "content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {"x": 1}}}],
@@ -36,6 +37,48 @@ EXCHANGES: dict[str, dict[str, Any]] = {
         "output": {"outputBodyJson": {"output": {"message": BEDROCK_REPLY}}},
     },
     "OpenAI's batch": {"custom_id": "q", "response": {"status_code": 200, "body": COMPLETION}},
+    "streamed reply": {
+        "request": {"messages": [QUESTION]},
+        "response": [
+            {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+        ],
+    },
+    "JSON texts": {
+        "request": json.dumps({"messages": [QUESTION]}),
+        "response": json.dumps(COMPLETION),
+    },
+    "messages as JSON text": {"id": "m", "messages": json.dumps([QUESTION, REPLY])},
+    "Braintrust": {"input": [QUESTION], "output": [{"index": 0, "message": REPLY}]},
+    "Bedrock's batch": {
+        "recordId": "q",
+        "modelInput": {"messages": [QUESTION]},
+        "modelOutput": ANTHROPIC_REPLY,
+    },
+    "a response without a request": COMPLETION,
+    "flat call": {
+        "messages": [
+            QUESTION,
+            {"role": "assistant", "tool_calls": [{"id": "c", "name": "f", "args": {"x": 1}}]},
+        ]
+    },
+    "calls as JSON text": {"messages": [QUESTION, REPLY | {"tool_calls": json.dumps([CALL])}]},
+    "LangChain without types": {
+        "messages": [
+            {
+                "lc": 1,
+                "type": "constructor",
+                "id": ["m", "HumanMessage"],
+                "kwargs": {"content": "?"},
+            },
+            {
+                "lc": 1,
+                "type": "constructor",
+                "id": ["m", "AIMessage"],
+                "kwargs": {"content": "", "additional_kwargs": {"tool_calls": [CALL]}},
+            },
+        ]
+    },
     "Anthropic's batch": {
         "custom_id": "q",
         "result": {"type": "succeeded", "message": ANTHROPIC_REPLY},
@@ -45,6 +88,42 @@ FAILED_REQUESTS: dict[str, dict[str, Any]] = {
     "status": {"custom_id": "q", "response": {"status_code": 500, "body": {}}},
     "expired": {"custom_id": "q", "response": None, "error": {"code": "batch_expired"}},
     "Anthropic": {"custom_id": "q", "result": {"type": "errored", "error": {"type": "api_error"}}},
+    "Gemini": {"key": "q", "error": {"code": 3, "message": "bad"}},
+    "Gemini's status": {"key": "q", "status": {"code": 13, "message": "internal"}},
+    "Vertex": {
+        "status": "Bad Request: x",
+        "request": {"contents": GEMINI_QUESTION},
+        "response": {},
+    },
+    "Bedrock": {
+        "recordId": "q",
+        "modelInput": {"messages": [QUESTION]},
+        "error": {"errorCode": 400},
+    },
+    "LiteLLM": {"messages": [QUESTION], "response": {}, "status": "failure", "error_str": "429"},
+    "blocked by Gemini": {
+        "request": {"contents": GEMINI_QUESTION},
+        "response": {"promptFeedback": {"blockReason": "SAFETY"}},
+    },
+    "filtered by Gemini": {
+        "request": {"contents": GEMINI_QUESTION},
+        "response": {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]},
+    },
+}
+UNREAD_RESPONSES: dict[str, Any] = {
+    "object": {"detail": "Internal Server Error"},
+    "text": "Internal Server Error",
+    "list": [{"object": "unknown"}],
+    "choices without a message": {"choices": [{"messages": [REPLY]}]},
+    "nothing": {},
+}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+DECLARED_TOOLS: dict[str, Any] = {
+    "Anthropic": [{"name": "f", "input_schema": SCHEMA}],
+    "Gemini": [{"function_declarations": [{"name": "f", "parameters_json_schema": SCHEMA}]}],
+    "by name": {"f": {"parameters": SCHEMA}},
+    "JSON text": json.dumps([{"name": "f", "parameters": SCHEMA}]),
+    "OpenAI": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
 }
 REFUSED = {
     "an export of ChatGPT": {"mapping": {}, "current_node": "a", "create_time": 1},
@@ -108,6 +187,61 @@ def test_failed_request_of_a_batch_is_an_incident(tmp_path: Path, kind: str) -> 
     item = read_one(tmp_path, FAILED_REQUESTS[kind])
     assert item.incident is not None
     assert item.predicted == []
+
+
+@pytest.mark.parametrize("form", UNREAD_RESPONSES)
+def test_response_that_is_not_read_is_an_issue(tmp_path: Path, form: str) -> None:
+    exchange = {"request": {"messages": [QUESTION]}, "response": UNREAD_RESPONSES[form]}
+    item = read_one(tmp_path, exchange)
+    (issue,) = (issue for issue in item.issues if issue.what.startswith("response: response "))
+    assert issue.line == 1
+    assert [message.content for message in item.messages] == ["How warm is it?"]
+
+
+@pytest.mark.parametrize("form", DECLARED_TOOLS)
+def test_parameters_of_tools_are_read_beside_plain_messages(tmp_path: Path, form: str) -> None:
+    line = {"messages": [QUESTION, REPLY], "tools": DECLARED_TOOLS[form]}
+    item = read_one(tmp_path, line)
+    assert [list(doc["parameters"]["properties"]) for doc in item.functions] == [["city"]]
+    assert item.issues == []
+
+
+@pytest.mark.parametrize("tools", ["f(city)", [{"name": "f", "parameters": SCHEMA}, "g"]])
+def test_tool_that_is_no_object_is_an_issue(tmp_path: Path, tools: Any) -> None:
+    item = read_one(tmp_path, {"messages": [QUESTION, REPLY], "tools": tools})
+    assert any("tool is not an object" in text for text in list_issues(item))
+    assert len(item.predicted) == 1
+
+
+def test_id_that_the_user_gave_a_request_is_the_id_of_the_item(tmp_path: Path) -> None:
+    item = read_one(tmp_path, EXCHANGES["OpenAI's batch"] | {"id": "batch_req_7f"})
+    assert (item.id, item.extra.metadata["id"]) == ("q", "batch_req_7f")
+
+
+@pytest.mark.parametrize("text", ['{"answer": 18}', "[18]"])
+def test_reply_that_is_json_text_stays_a_text(tmp_path: Path, text: str) -> None:
+    item = read_one(tmp_path, {"input": [QUESTION], "output": text})
+    assert item.messages[-1].content == text
+
+
+def write_lines(path: Path, lines: list[Any]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_file_with_the_pieces_of_a_reply_is_one_conversation(tmp_path: Path) -> None:
+    pieces = EXCHANGES["streamed reply"]["response"]
+    write_lines(tmp_path / "stream.jsonl", pieces)
+    (item,), issues = read_runs(discover([tmp_path]).plans)
+    assert [(call.name, call.arguments) for call in item.predicted] == [("f", {"x": 1})]
+    assert (item.issues, issues) == ([], [])
+
+
+def test_file_with_the_pieces_of_several_replies_is_refused(tmp_path: Path) -> None:
+    start = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    write_lines(tmp_path / "log.jsonl", [start, start])
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert "the events of several replies of Anthropic's API" in found.issues[-1].what
 
 
 @pytest.mark.parametrize("name", ["choices", "candidates"])

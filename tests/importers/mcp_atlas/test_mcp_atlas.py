@@ -413,6 +413,59 @@ def test_reviewed_claims_are_written_and_all_else_is_kept(folder: Path) -> None:
     assert b"".join(lines[:2]) in file.content and lines[-1] in file.content
 
 
+# -- files that a spreadsheet saved
+
+
+def save_again(path: Path, delimiter: str, *, decimal: str = ".", start: str = "") -> None:
+    """Write a file as a spreadsheet does: another delimiter, CRLF, other order of columns."""
+    with path.open(newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for row in rows:
+        row["coverage_score"] = row["coverage_score"].replace(".", decimal)
+    columns = list(reversed(rows[0]))
+    with path.open("w", newline="") as file:
+        file.write(start)
+        writer = csv.DictWriter(file, columns, delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize(("delimiter", "decimal"), [(";", ","), ("\t", "."), (",", ".")])
+def test_file_that_a_spreadsheet_saved_has_the_same_items(
+    folder: Path, delimiter: str, decimal: str
+) -> None:
+    path = folder / "scored" / "scored_maple-8b.csv"
+    before, _ = read_tasks(find_plan(folder))
+    save_again(path, delimiter, decimal=decimal, start="\ufeff")
+    after, issues = read_tasks(find_plan(folder))
+    assert issues == []
+    assert list(map(describe_item, after.values())) == list(map(describe_item, before.values()))
+    assert [item.official for item in after.values()] == [i.official for i in before.values()]
+
+
+def test_reviewed_claims_keep_the_form_of_the_spreadsheet(folder: Path) -> None:
+    path = folder / "scored" / "scored_maple-8b.csv"
+    save_again(path, ";", decimal=",")
+    plan = find_plan(folder)
+    items, _ = read_tasks(plan)
+    reviewed = score_item(items["g-02"], overrides={(RESPONSE, "claim 2"): 0.5})
+    (file,) = rewrite_scores(plan, [reviewed])
+    assert isinstance(file, RewrittenFile)
+    path.write_bytes(file.content)
+    again, issues = read_tasks(find_plan(folder))
+    assert issues == []
+    assert [v.value for v in again["g-02"].verdicts if v.criterion == COVERAGE] == [0.5]
+    assert b";0,5;" in file.content
+
+
+def test_table_of_another_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "rollouts.csv").write_text("reward;response\n1;{}\n")
+    found = discover([tmp_path])
+    assert found.plans == []
+    what = "rollouts.csv is a table with columns that fcreview does not know. Describe it"
+    assert what in found.issues[-1].what
+
+
 # -- damage
 
 

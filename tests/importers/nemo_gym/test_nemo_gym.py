@@ -585,6 +585,40 @@ def test_reviewed_rewards_and_masks_are_written_and_all_else_is_kept(environment
     }
 
 
+def test_json_array_of_rollouts_is_read_and_never_written(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    path.unlink()
+    (environment / "rollouts.json").write_text(json.dumps(rows, indent=1))
+    plan = find_plan(environment)
+    items, _ = read_run(plan)
+    assert items[2].predicted
+    reviewed = score_item(items[2], overrides={ITEM_CORRECT: True})
+    (refusal,) = rewrite_scores(plan, [reviewed])
+    assert isinstance(refusal, Unrepresentable)
+
+
+def test_mask_that_is_no_boolean_is_an_issue(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["mask_sample"] = "true"
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    what = "mask_sample is not true or false, so the rollout counts as not masked"
+    assert what in [issue.what for issue in items[0].issues]
+    assert items[0].incident is None
+
+
+def test_nested_output_is_no_empty_reply(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["response"]["output"] = [rows[0]["response"]["output"]]
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    assert items[0].predicted
+    assert items[0].incident is None
+
+
 def test_verdicts_determine_rewards_only_if_all_rewards_are_0_or_1(environment: Path) -> None:
     items, _ = read_run(find_plan(environment))
     assert items[0].extra.metadata[PASSING_REWARD_KEY] == 1

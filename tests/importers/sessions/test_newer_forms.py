@@ -139,6 +139,17 @@ def test_event_of_codex_is_known_or_an_issue(tmp_path: Path, line: Json, issue: 
     assert list_issues(issues) == ([] if issue is None else [(5, issue)])
 
 
+def test_compaction_of_codex_follows_the_reply_before_it(tmp_path: Path) -> None:
+    compaction = {"type": "compacted", "payload": {"message": "All so far."}}
+    reply = {"type": "message", "role": "assistant", "content": "Finished."}
+    reply_line = {"type": "response_item", "payload": reply}
+    rows = [*codex("done"), reply_line, compaction, *prompt("More.", "9")]
+    item, _ = read_one(write_lines(tmp_path / "rollout.jsonl", rows))
+    texts = [message.content for message in item.messages]
+    note = texts.index("[compaction] All so far.")
+    assert texts[note - 1 : note + 2] == ["Finished.", "[compaction] All so far.", "More."]
+
+
 def prompt(text: str, call_id: str) -> list[Json]:
     payloads = [
         {"type": "message", "role": "user", "content": text},

@@ -462,7 +462,26 @@ def test_errors_that_are_no_list_give_an_issue(traces: Path) -> None:
     assert any((issue.line, issue.what) == (1, "errors is not a list") for issue in issues)
 
 
+def test_trace_without_messages_is_an_issue(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0]["traces"][0]["nodes"] = []
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    assert "traces.nodes: no messages were found" in [issue.what for issue in items[0].issues]
+
+
 # -- writing back
+
+
+def test_reviewed_rewards_of_a_json_array_are_refused(legacy: Path) -> None:
+    path = legacy / "results.jsonl"
+    path.write_text(json.dumps(read_rows(path), indent=1))
+    plan = find_plan(legacy)
+    items, _ = read_run(plan)
+    reviewed = score_item(items[1], overrides={ITEM_CORRECT: True})
+    (refusal,) = rewrite_scores(plan, [reviewed])
+    assert isinstance(refusal, Unrepresentable)
 
 
 def test_reviewed_verdicts_set_the_deciding_reward(traces: Path) -> None:

@@ -341,7 +341,7 @@ def has_frozen_objects() -> bool:
 def pause_garbage_collection() -> Iterator[None]:
     """Disable garbage collection while the caller creates many objects without reference cycles.
     Collections would add 25 % to the time and find nothing. At the end, the objects move to the
-    oldest generation, which the next collection skips.
+    oldest generation.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -349,10 +349,15 @@ def pause_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not has_frozen_objects():
-                gc.freeze()
-                gc.unfreeze()
+            move_objects_to_oldest_generation()
             gc.enable()
+
+
+def move_objects_to_oldest_generation() -> None:
+    """Let the next garbage collections skip all present objects, without examining them."""
+    if not has_frozen_objects():
+        gc.freeze()
+        gc.unfreeze()
 
 
 INTERRUPT_INTERVAL = 0.05  # In seconds. An interrupt before DuckDB starts the query has no effect.

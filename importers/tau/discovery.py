@@ -38,6 +38,8 @@ SIMULATION_LIST_WITHOUT_TASKS = (
     "the file is a list of simulations without info and tasks, so the model, policy and golden"
     " answers are missing"
 )
+_SIMULATION_KEYS = ("termination_reason", "messages|ticks|reward_info", "task_id")
+"""Keys of a simulation, as `_contains_keys` takes them."""
 FOLDER_LAYOUT = "folder"
 """Value of `RunPlan.importer_data` for a run with one file for each simulation."""
 
@@ -141,7 +143,8 @@ def _read_head(path: Path) -> str:
 def _contains_keys(head: str, *names: str) -> bool:
     """Return whether the text contains all keys.
 
-    In `names`, `a|b` stands for one of the keys `a` and `b`.
+    In `names`, `a|b` stands for one of the keys `a` and `b`. The keys are searched one after the
+    other, so a key that other files rarely have should come first.
     """
     # This check is faster than the search for the pattern.
     for name in names:
@@ -161,13 +164,11 @@ def is_version2_head(head: str) -> bool:
     Its keys may be in any order.
     """
     info_keys = "agent_info|user_info|environment_info|num_trials"
-    return head.startswith("{") and _contains_keys(head, "tasks|simulations", "info", info_keys)
+    return head.startswith("{") and _contains_keys(head, "info", "tasks|simulations", info_keys)
 
 
 def is_simulation_head(head: str) -> bool:
-    return head.startswith("{") and _contains_keys(
-        head, "messages|ticks|reward_info", "task_id", "termination_reason"
-    )
+    return head.startswith("{") and _contains_keys(head, *_SIMULATION_KEYS)
 
 
 def is_simulation_list_head(head: str) -> bool:
@@ -175,14 +176,16 @@ def is_simulation_list_head(head: str) -> bool:
     files of tau2-bench.
     """
     is_list = re.match(r"\[\s*\{", head) is not None
+    if not is_list or not _contains_keys(head, *_SIMULATION_KEYS):
+        return False
+
     is_list_of_runs = '"simulations"' in head
-    has_keys = _contains_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
-    return is_list and has_keys and not is_list_of_runs
+    return not is_list_of_runs
 
 
 def is_notes_head(head: str) -> bool:
     return head.startswith(("{", "[")) and _contains_keys(
-        head, "note", "simulation_id", "source_results_file"
+        head, "source_results_file", "simulation_id", "note"
     )
 
 

@@ -13,6 +13,7 @@ changed, but no verdict.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import Any, Literal
 
 from fcreview.importers.common.python_syntax import parse_expression, read_call, read_dotted_name
@@ -25,6 +26,10 @@ RULE_SETS: tuple[RuleSet, ...] = (AUGUST_2025, OCTOBER_2025)
 """Versions of the rules, oldest first."""
 NEWEST_RULE_SET = OCTOBER_2025
 MAX_QUOTED_TEXT = 60
+MAX_CACHED_TEXT = 2_000
+"""Length of a text, in characters, up to which its decoded calls stay in memory."""
+MAX_CACHED_TEXTS = 2_048
+"""Number of texts whose decoded calls stay in memory: the replies of a run in both versions."""
 
 DecodedCall = tuple[str, dict[Any, Any]]
 """A decoded call: its function name and its arguments."""
@@ -84,7 +89,22 @@ def decode_reply(reply: Any, category: str, rule_set: RuleSet) -> list[DecodedCa
 
 
 def decode_call_list(text: str) -> list[DecodedCall]:
-    """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text."""
+    """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text.
+
+    A reply is decoded to choose the version of the rules, to grade it and to show it. Callers share
+    the decoded calls and do not change them.
+    """
+    if len(text) > MAX_CACHED_TEXT:
+        return _decode_new_text(text)
+    return _decode_short_text(text)
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _decode_short_text(text: str) -> list[DecodedCall]:
+    return _decode_new_text(text)
+
+
+def _decode_new_text(text: str) -> list[DecodedCall]:
     elements = getattr(parse_expression(text), "elts", None)
     if elements is None:
         raise Undecodable("the reply is not a list of calls")
@@ -97,7 +117,9 @@ def decode_call_list(text: str) -> list[DecodedCall]:
 
 def _read_call(node: ast.Call) -> DecodedCall:
     for keyword in node.keywords:
-        keyword.value = _EmptyCallReplacer().visit(keyword.value)
+        # Most values are constants, which contain no calls.
+        if not isinstance(keyword.value, ast.Constant):
+            keyword.value = _EmptyCallReplacer().visit(keyword.value)
     return read_call(node)
 
 

@@ -19,7 +19,8 @@ from fcreview.importers.common.records import as_list, as_object
 
 RECORD_HEADER = re.compile(
     r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR)"
-    r" - "
+    r" - ",
+    re.MULTILINE,
 )
 ERROR_LEVELS = (" - WARNING - ", " - ERROR - ")
 OUTCOME = "Message: "
@@ -71,7 +72,11 @@ class LoggedTurn:
 
     predicted: list[JsonCall] = field(default_factory=list)
     comparisons: list[LoggedComparison] = field(default_factory=list)
-    observations: list[Any] = field(default_factory=list)
+    observations_text: str = ""
+    """The replies to the calls as JSON. They are parsed only if there is no result record."""
+
+    def parse_observations(self) -> list[Any]:
+        return as_list(_parse_json(self.observations_text))
 
 
 @dataclass(slots=True)
@@ -95,27 +100,21 @@ class LogRecord(NamedTuple):
     """A record of the log. The lines before the first record have an empty header."""
 
     header: str
-    lines: list[str]
-
-    @property
-    def body(self) -> str:
-        """The record without its header."""
-        return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
+    body: str
+    """The record without its header."""
 
 
 def split_log_records(text: str) -> Iterator[LogRecord]:
     """Yield the records of a log. A line without a header belongs to the record above it."""
-    record: LogRecord | None = None
-    for line in text.split("\n"):
-        header = RECORD_HEADER.match(line)
-        if header or record is None:
-            if record is not None:
-                yield record
-            record = LogRecord(header.group() if header else "", [line])
-        else:
-            record.lines.append(line)
-    if record is not None:
-        yield record
+    header = ""
+    start_of_body = 0
+    for match in RECORD_HEADER.finditer(text):
+        if match.start() > 0:
+            # The record above ends before the line break.
+            yield LogRecord(header, text[start_of_body : match.start() - 1])
+        header = match.group()
+        start_of_body = match.end()
+    yield LogRecord(header, text[start_of_body:])
 
 
 def parse_python_literal(text: str) -> Any:
@@ -180,7 +179,7 @@ class _LogReader:
             _, _, matched = record.body.partition(":")
             self._read_calls(parse_python_literal(matched), "Success matched")
         else:
-            turn.observations = as_list(_parse_json(content))
+            turn.observations_text = content
 
     def _read_calls(self, value: Any, record_title: str) -> list[JsonCall]:
         """Return the calls in a list.

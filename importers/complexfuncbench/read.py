@@ -344,7 +344,7 @@ def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: 
         dialogue: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
         for turn in log.turns:
             dialogue.append({"role": "assistant", "function_call": turn.predicted})
-            dialogue.append({"role": "observation", "content": turn.observations})
+            dialogue.append({"role": "observation", "content": turn.parse_observations()})
         item.prediction_hash = answer_hash(dialogue)
         verdicts = _fill_calls_and_verdicts(
             item,

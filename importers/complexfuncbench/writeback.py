@@ -244,7 +244,7 @@ def _replace_outcomes(log_text: str, verdict_by_position: Mapping[ComparisonPosi
         # The old outcome follows the comparison. It is left out where a new one was written.
         if is_outcome_replaced and is_comparison_outcome(record.body):
             continue
-        lines += record.lines
+        lines.append(record.header + record.body)
         verdict = None
         if located.position is not None:
             verdict = verdict_by_position.get(located.position)

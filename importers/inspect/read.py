@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.common.records import (
     add_issue,
@@ -20,7 +20,7 @@ from fcreview.importers.common.records import (
     read_function_docs,
 )
 from fcreview.importers.dialects.to_item import make_issues
-from fcreview.importers.inspect import leaderboard, tasks
+from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL, LogSources
 from fcreview.importers.inspect.foreign_messages import convert_messages
@@ -57,12 +57,15 @@ from fcreview.importers.inspect.scores import (
     is_graded_by_model,
     read_scores,
 )
-from fcreview.importers.inspect.tasks import BfclTask
+from fcreview.importers.inspect.task_samples import is_bfcl_sample, is_tau2_sample
 from fcreview.model.item import ImportIssue, Item, Message, ReadRecord, Run, RunFact
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
 from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from fcreview.importers.inspect.tasks import BfclTask
 
 CATEGORY_FIELDS = ("category_name", "category", "subject")
 """Fields of a sample's metadata that may contain its category.
@@ -197,6 +200,8 @@ def make_context(plan: RunPlan) -> RunContext:
     context = RunContext(plan.run, {str(name): value for name, value in plan.options.items()})
     sources: LogSources = plan.importer_data or LogSources()
     if plan.run.generation == BFCL:
+        from fcreview.importers.inspect.tasks import BfclTask
+
         context.bfcl = BfclTask(dict(sources.datasets))
     return context
 
@@ -618,7 +623,7 @@ def _find_category(sample_metadata: dict[str, Any]) -> str:
 
 
 def _is_bfcl_sample(value: dict[str, Any], context: RunContext) -> bool:
-    return context.bfcl is not None and tasks.is_bfcl_sample(value)
+    return context.bfcl is not None and is_bfcl_sample(value)
 
 
 def _fill_conversation(item: Item, sample: LogSample, context: RunContext) -> Conversation:
@@ -628,10 +633,14 @@ def _fill_conversation(item: Item, sample: LogSample, context: RunContext) -> Co
     """
     value = sample.value
     if context.bfcl is not None and _is_bfcl_sample(value, context):
-        return tasks.fill_bfcl_item(item, sample, context.bfcl)
+        from fcreview.importers.inspect.tasks import fill_bfcl_item
 
-    if tasks.is_tau2_sample(value):
-        conversation = tasks.fill_tau2_item(item, value)
+        return fill_bfcl_item(item, sample, context.bfcl)
+
+    if is_tau2_sample(value):
+        from fcreview.importers.inspect.tasks import fill_tau2_item
+
+        conversation = fill_tau2_item(item, value)
     else:
         messages = value.get("messages") or _input_to_messages(value.get("input"))
         conversation = build_conversation(messages, sample.event_data.replies)
@@ -651,9 +660,13 @@ def _set_error_type_of_task(
         explanation = main_score.official.explanation
 
     if _is_bfcl_sample(value, context):
-        tasks.set_bfcl_error_type(item, explanation)
-    elif tasks.is_tau2_sample(value):
-        tasks.set_tau2_error_type(item, explanation)
+        from fcreview.importers.inspect.tasks import set_bfcl_error_type
+
+        set_bfcl_error_type(item, explanation)
+    elif is_tau2_sample(value):
+        from fcreview.importers.inspect.tasks import set_tau2_error_type
+
+        set_tau2_error_type(item, explanation)
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:

@@ -327,11 +327,6 @@ def _restore_parameter_type(schema: Any) -> Any:
     return restored
 
 
-def is_bfcl_sample(sample_value: dict[str, Any]) -> bool:
-    metadata = as_object(sample_value.get("metadata"))
-    return isinstance(metadata.get("category_name"), str) and "scorer" in metadata
-
-
 def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
     """Fill an item of BFCL, which Inspect ran: golden calls, conversation, pairs and the recomputed
     verdict. Return the conversation.
@@ -588,11 +583,6 @@ _REWARD_PARTS = {
 }
 """Word in the scorer's explanation -> part of the reward that failed."""
 NOT_RECOMPUTED_NOTE = "the verdict depends on the simulated environment"
-
-
-def is_tau2_sample(sample_value: dict[str, Any]) -> bool:
-    task = as_object(as_object(sample_value.get("metadata")).get("task"))
-    return "evaluation_criteria" in task and "user_scenario" in task
 
 
 def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:

@@ -27,12 +27,17 @@ HEAVY = {
 
 def heavy_imports(program: str, environ: dict[str, str] | None = None) -> set[str]:
     """Return the heavy libraries that this program imports."""
+    return {name.partition(".")[0] for name in list_imports(program, environ)} & HEAVY
+
+
+def list_imports(program: str, environ: dict[str, str] | None = None) -> list[str]:
+    """Return the names of all modules that this program imports."""
     code = f"{program}\nimport sys\nprint(*sys.modules, sep='\\n', file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environ, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    return {name.partition(".")[0] for name in done.stderr.split("\n")} & HEAVY
+    return done.stderr.split("\n")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,14 @@ def heavy_imports(program: str, environ: dict[str, str] | None = None) -> set[st
 )
 def test_first_modules_import_no_heavy_libraries(module: str, may: set[str]) -> None:
     assert heavy_imports(f"import {module}") <= may
+
+
+def test_reader_of_inspect_logs_imports_no_rules_of_other_benchmarks() -> None:
+    """Only logs of BFCL and tau2-bench need them."""
+    imports = list_imports("import fcreview.importers.inspect.read")
+    assert "fcreview.importers.inspect.read" in imports
+    rules = ("fcreview.importers.bfcl.checker", "fcreview.importers.tau.checker")
+    assert not [name for name in imports if name.startswith(rules)]
 
 
 @pytest.mark.sweep

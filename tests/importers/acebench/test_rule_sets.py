@@ -9,9 +9,11 @@ import pytest
 
 from fcreview.importers.acebench.decoding import (
     AUGUST_2025,
+    MAX_CACHED_TEXT,
     OCTOBER_2025,
     RULE_SETS,
     RuleSet,
+    decode_call_list,
     decode_reply,
     find_first_brackets,
 )
@@ -258,3 +260,18 @@ def test_published_scores_choose_august_rules(bench: Path) -> None:
         fact = read_run(plan).facts["evaluator"]
         assert fact.value == AUGUST_2025
         assert fact.reason.startswith("agrees with 300 of 300 score entries; 2025-10 with 2")
+
+
+def test_text_that_is_decoded_again_has_the_same_calls() -> None:
+    text = "[f(a='x', b=today(), c=[now()])]"
+    calls = decode_call_list(text)
+    assert calls == [("f", {"a": "x", "b": {"today": {}}, "c": [{"now": {}}]})]
+    assert decode_call_list(text) is calls
+
+
+def test_calls_of_a_long_text_do_not_stay_in_memory() -> None:
+    long_value = "x" * MAX_CACHED_TEXT
+    text = f"[f(a='{long_value}')]"
+    calls = decode_call_list(text)
+    assert calls == [("f", {"a": long_value})]
+    assert decode_call_list(text) is not calls

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from fcreview.store.importing import workers
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import WorkspaceError, find_workspace
@@ -23,6 +25,33 @@ def test_records_become_items_and_problems_become_issues(tmp_path: Path) -> None
     assert [run["issues"] for run in summary.runs] == [1, 0]
     assert [(issue["line"], issue["what"]) for issue in summary.issues] == [(2, "bad line")]
     assert read_ids(workspace) == ["a/simple_0", "a/simple_2", "b/simple_0"]
+
+
+def test_reading_examines_only_new_objects_for_garbage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The datasets that the importers keep in memory have millions of objects."""
+    monkeypatch.setattr(workers, "READING_THRESHOLDS", (10, 1_000_000, 1_000_000))
+    workspace = find_workspace(tmp_path, create=True)
+    workspace.files.make_folder(workspace.temporary)
+    job = workers.ReadJob(1, write_run(tmp_path / "a", [{}] * 20), sources=[])
+    outcomes = workers.read_and_stage_runs(
+        workspace, workspace.temporary, [job], read, n_workers=1, on_progress=None
+    )
+    generations: set[int] = set()
+
+    def add_generation(_: str, collection: dict[str, int]) -> None:
+        generations.add(collection["generation"])
+
+    gc.collect()
+    gc.callbacks.append(add_generation)
+    try:
+        outcome = next(outcomes)
+    finally:
+        gc.callbacks.remove(add_generation)
+    assert outcome.staged is not None
+    assert outcome.staged.n_items == 20
+    assert generations == {0}
 
 
 def test_unchanged_run_is_not_read_again(tmp_path: Path) -> None:

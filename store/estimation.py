@@ -349,32 +349,48 @@ def fetch_verdict_pairs(
     Human verdicts on which annotators disagree are left out. An item of a random sample has a
     weight, the number of items that it stands for. Other items have the weight 1.
 
-    `judgements`: verdicts of `fcreview judge` by item number. They belong to no source of the run.
+    Args:
+        connection: The connection to the store.
+        workspace: The workspace with the random samples.
+        reviews: The reviews of all annotators.
+        view: The items to compare.
+        cache: The populations from which samples were drawn, so that they are read only once.
+        judgements: Verdicts of `fcreview judge` by item number. They belong to no source of the
+            run.
     """
-    loaded = load_random_samples(connection, workspace, cache).samples
-    # Questions that decide a rank were selected by verdicts that agree with the human ones more or
-    # less often than those of other questions, so they represent no run.
-    samples = [sample for sample in loaded if not sample.queue.design.decides]
+    samples = _load_samples_of_runs(connection, workspace, cache)
     reached_keys = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
     content_keys = _find_content_keys_of_reviewed_items(connection, reviews, view)
-    human_verdicts = _fetch_resolved_verdicts(connection)
+    human_verdicts_by_item = _fetch_resolved_verdicts(connection)
 
     pairs: list[VerdictPair] = []
     for item in _fetch_automatic_verdicts(connection, view):
         content_key = content_keys.get(item.item)
-        if content_key is None or item.item not in human_verdicts:
+        human_verdicts = human_verdicts_by_item.get(item.item)
+        if content_key is None or human_verdicts is None:
             continue
+
+        automatic = _combine_automatic_verdicts(item)
+        automatic |= _list_judged_verdicts(judgements.get(item.item, ()))
         # Only the items that annotators have reached are a random part of the sample.
         is_random = content_key in reached_keys
         weight = 1.0
         if is_random:
             weight = _compute_weight(content_key, item.select_automatic_verdict(), samples)
-        automatic = _combine_automatic_verdicts(item)
-        automatic |= _list_judged_verdicts(judgements.get(item.item, ()))
-        pairs += _pair_verdicts(
-            item, automatic, human_verdicts[item.item], is_random=is_random, weight=weight
-        )
+        pairs += _pair_verdicts(item, automatic, human_verdicts, is_random=is_random, weight=weight)
     return pairs
+
+
+def _load_samples_of_runs(
+    connection: Connection, workspace: Workspace, cache: FrameCache
+) -> list[QueueSample]:
+    """Return the random samples that represent their runs.
+
+    Questions that decide a rank represent no run: they were selected by verdicts, which agree with
+    the human ones more or less often there than on other questions.
+    """
+    samples = load_random_samples(connection, workspace, cache).samples
+    return [sample for sample in samples if not sample.queue.design.decides]
 
 
 def _list_judged_verdicts(judgements: Iterable[ItemJudgement]) -> dict[_VerdictKey, Any]:

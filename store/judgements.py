@@ -261,27 +261,21 @@ def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
         name = to_safe_annotator(f"{name}-{source.setup.id[:8]}")
         own = read_judge(workspace, name)
 
-    new_records: list[JudgeRecord] = []
-    if own.setup is None:
-        new_records.append(source.setup)
-    n_new_verdicts = 0
-    for content, verdict in source.verdicts.items():
-        if content not in own.verdicts:
-            new_records.append(verdict)
-            n_new_verdicts += 1
+    new_setups = [source.setup] if own.setup is None else []
+    new_verdicts = [
+        verdict for content, verdict in source.verdicts.items() if content not in own.verdicts
+    ]
     known_incidents = set(own.incidents)
-    for incident in source.incidents:
-        if incident not in known_incidents:
-            new_records.append(incident)
-
+    new_incidents = [incident for incident in source.incidents if incident not in known_incidents]
+    new_records: list[JudgeRecord] = [*new_setups, *new_verdicts, *new_incidents]
     if new_records:
         with open_judge_writer(workspace, name) as writer:
             writer.append(*new_records)
     return MergedJudge(
         source.name,
         kept_as=name,
-        new=n_new_verdicts,
-        known=len(source.verdicts) - n_new_verdicts,
+        new=len(new_verdicts),
+        known=len(source.verdicts) - len(new_verdicts),
     )
 
 

@@ -260,19 +260,27 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
     part or criterion with a verdict.
 
     The columns are `item` and those of `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
-    `policy` says which human verdict counts if annotators disagree. `where` is a condition on
-    `item`, which the statement applies before it unnests lists, because unnesting is slow.
+
+    The statement has a step for each table of its WITH clause:
+
+    * `selected`: the items.
+    * `decisions`: the verdicts of annotators on them.
+    * `other_verdicts`: the automatic verdicts on parts and on other criteria. Only these are
+      unnested, because unnesting is slow and most runs have none.
+    * `targets`: what has a label, with its automatic verdicts: each item, and each part or
+      criterion with a verdict of any kind.
+    * `joined`: the labels with their item and decision.
+    * `o`: the labels, with a column for the automatic verdict of each source. The SQL of
+      `LABEL_FIELDS` uses this name.
+
+    Args:
+        policy: Which verdict counts if annotators disagree.
+        where: A condition on `item` for the items to return.
     """
     columns = ", ".join(
         f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql
     )
-    # selected: the items. decisions: their human verdicts.
-    # other_verdicts: the automatic verdicts on each part or other criterion. Only these are
-    #   unnested, because most runs have none.
-    # targets: what has a label: each item, and each part or criterion with an automatic or a human
-    #   verdict.
-    # joined: the labels with their item and their human verdict. o: also with the automatic verdict
-    #   of each source, under the shorter name that the SQL of `LABEL_FIELDS` uses.
+    sources = ", ".join(SCORING_ORDER)
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),
@@ -297,7 +305,7 @@ joined AS (
          LEFT JOIN (SELECT item, incident_mark FROM decisions WHERE {IS_ITEM_VERDICT}) m USING (item)
 ),
 o AS (
-    SELECT * EXCLUDE ({", ".join(SCORING_ORDER)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
+    SELECT * EXCLUDE ({sources}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
            listed || {_UNLISTED_VERDICTS} AS automatic
     FROM joined
 )
@@ -407,29 +415,21 @@ def read_label_lines(
     rows = reader.fetch_label_rows()
     content_by_item = reader.fetch_item_content(rows)
     lines = []
-    for item, fetched_text in rows:
-        text = fetched_text
-        # DuckDB escapes control characters differently from orjson, so such a line is serialised
-        # again.
-        if "\\u" in fetched_text:
-            text = _to_json_text(orjson.loads(fetched_text))
-
-        # `opinions` and `judgements` are the only fields without SQL, so they are appended as text.
-        opinions = "[]"
-        judgements = "[]"
-        if item in reader.reviewed_items or item in reader.judgements:
-            label = orjson.loads(text)
-            opinions = _to_json_text(reader.get_opinions(item, label))
-            judgements = _to_json_text(reader.get_judgements(item, label))
-        members = [
-            text.removeprefix("{").removesuffix("}"),
-            f'"opinions":{opinions}',
-            f'"judgements":{judgements}',
-        ]
+    for item, text in rows:
+        members = [_list_sql_members(text), *reader.build_other_members(item, text)]
         if content_by_item:
             members.append(content_by_item[item])
         lines.append("{" + ",".join(members) + "}")
     return lines
+
+
+def _list_sql_members(text: str) -> str:
+    """Return the members of a label from DuckDB, a JSON object, without its braces."""
+    if "\\u" in text:
+        # DuckDB escapes control characters differently from orjson, so the object is serialised
+        # again.
+        text = _to_json_text(orjson.loads(text))
+    return text.removeprefix("{").removesuffix("}")
 
 
 def _to_json_text(value: Any) -> str:
@@ -444,12 +444,19 @@ class _ChunkReader:
         chunk: ItemChunk,
         choice: LabelSelection,
     ) -> None:
+        """Prepare to read the labels of the items of a chunk: a range of item numbers, or those of
+        a list that are in this range.
+        """
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
-        limited = "" if chunk.items is None else "AND item IN (SELECT unnest($1::BIGINT[]))"
-        self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
-        self._values = [] if chunk.items is None else [chunk.items]
+        # The SQL condition for the items, and the values of its parameters.
+        self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d}"
+        self._values: list[Any] = []
+        if chunk.items is not None:
+            self._where += " AND item IN (SELECT unnest($1::BIGINT[]))"
+            self._values.append(chunk.items)
+
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
         self.judgements = self._fetch_judgements()
@@ -478,6 +485,20 @@ class _ChunkReader:
             fields_of_judgement = dict(zip(JUDGEMENT_FIELDS, values, strict=True))
             judgements.setdefault(item, []).append(fields_of_judgement)
         return judgements
+
+    def build_other_members(self, item: int, text: str) -> list[str]:
+        """Return the JSON text of the fields that no SQL computes, `opinions` and `judgements`.
+
+        `text` is the label with all other fields. Most items have neither opinions nor judgements,
+        so that their labels are not parsed.
+        """
+        opinions = "[]"
+        judgements = "[]"
+        if item in self.reviewed_items or item in self.judgements:
+            label = orjson.loads(text)
+            opinions = _to_json_text(self.get_opinions(item, label))
+            judgements = _to_json_text(self.get_judgements(item, label))
+        return [f'"opinions":{opinions}', f'"judgements":{judgements}']
 
     def get_judgements(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
         """Return all verdicts of judges on an item if the label is that of the whole item. Empty

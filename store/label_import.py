@@ -297,18 +297,7 @@ def _build_events(
     Returns the events with their reviews, and the invalid records in the order of the file. A
     review is invalid if the store does not have its item, or if a journal cannot hold its values.
     """
-    item_ids = {review.key_fields["id"] for review in reviews}
-    finder = _ItemFinder(store, item_ids, file)
-    invalid = []
-    reviews_with_items: list[tuple[ImportedReview, _StoredItem]] = []
-    for review in reviews:
-        try:
-            item = finder.find_reviewed_item(review)
-        except ValueError as error:
-            invalid.append(InvalidRecord(review.line, str(error)))
-        else:
-            reviews_with_items.append((review, item))
-
+    reviews_with_items, invalid = _find_items_of_reviews(store, reviews, file)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     events: list[tuple[ImportedReview, Event]] = []
     for review, item in _add_overridden_verdicts(store, reviews_with_items):
@@ -320,6 +309,26 @@ def _build_events(
             events.append((review, event))
     invalid.sort(key=lambda record: record.line)
     return events, invalid
+
+
+def _find_items_of_reviews(
+    store: Store, reviews: Sequence[ImportedReview], file: ReviewFile
+) -> tuple[list[tuple[ImportedReview, _StoredItem]], list[InvalidRecord]]:
+    """Find the item of each review. Returns the reviews with their items, and an invalid record for
+    each review without an item.
+    """
+    item_ids = {review.key_fields["id"] for review in reviews}
+    finder = _ItemFinder(store, item_ids, file)
+    reviews_with_items: list[tuple[ImportedReview, _StoredItem]] = []
+    invalid = []
+    for review in reviews:
+        try:
+            item = finder.find_reviewed_item(review)
+        except ValueError as error:
+            invalid.append(InvalidRecord(review.line, str(error)))
+        else:
+            reviews_with_items.append((review, item))
+    return reviews_with_items, invalid
 
 
 def _select_new_events(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -152,8 +152,38 @@ def draw_queue(
     _check_remaining_items(population.frame, remaining, earlier, request.size)
 
     drawn = _draw_sample(remaining, request)
-    # The design says how the sample was drawn. Estimates are computed from it later.
-    design = SampleDesign(
+    runs = _describe_sampled_runs(connection, drawn.items)
+    design = _build_design(request, population, remaining, drawn, runs=runs, earlier=earlier)
+    return QueueFile(
+        request.name,
+        created=_current_time(),
+        design=design,
+        strata=drawn.strata,
+        items=_hide_private_strata(drawn.items, design),
+        shares=drawn.shares,
+    )
+
+
+def _build_design(
+    request: QueueRequest,
+    population: _Population,
+    remaining: SamplingFrame,
+    drawn: _DrawnSample,
+    *,
+    runs: list[dict[str, Any]],
+    earlier: Sequence[QueueFile],
+) -> SampleDesign:
+    """Return the description of how a sample was drawn, from which estimates are computed later.
+
+    Args:
+        request: The request.
+        population: The items that the request selects.
+        remaining: Those of them that are in no earlier queue.
+        drawn: The sample.
+        runs: The runs with drawn items.
+        earlier: The earlier queues.
+    """
+    return SampleDesign(
         seed=request.sharing.seed,
         where=request.view.where,
         stratify=request.stratify,
@@ -161,7 +191,7 @@ def draw_queue(
         overlap=request.sharing.overlap,
         repeats=request.sharing.repeats,
         population=len(remaining.get_unit_strata()),
-        runs=_describe_sampled_runs(connection, drawn.items),
+        runs=runs,
         excludes=population.frame.list_overlapping_queues(earlier),
         n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
@@ -172,14 +202,6 @@ def draw_queue(
         allocation="" if request.allocation == "proportional" else request.allocation,
         n_incidents=len(population.incidents),
         incident_hashes=sorted(map(hash_content_key, population.incidents)),
-    )
-    return QueueFile(
-        request.name,
-        created=_current_time(),
-        design=design,
-        strata=drawn.strata,
-        items=_hide_private_strata(drawn.items, design),
-        shares=drawn.shares,
     )
 
 
@@ -600,23 +622,21 @@ def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_Fr
         f" i.official, i.rule {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
-
     rows = []
     for *content, stratum, cluster, question, run, official, recomputed in fetched:
-        content_key = orjson.dumps(content).decode()
-        rows.append(
-            _FrameRow(
-                content_key,
-                stratum=stratum,
-                cluster=cluster,
-                question=question,
-                run=run,
-                official=official,
-                recomputed=recomputed,
-            )
+        row = _FrameRow(
+            orjson.dumps(content).decode(),
+            stratum=stratum,
+            cluster=cluster,
+            question=question,
+            run=run,
+            official=official,
+            recomputed=recomputed,
         )
+        rows.append(row)
     if not is_by_sources:
         return rows
+
     # Strata by sources are counted here and not in SQL, because names of judges are data.
     strata = _count_source_strata(connection, request)
     return [replace(row, stratum=stratum) for row, stratum in zip(rows, strata, strict=True)]
@@ -862,19 +882,24 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
 
     # Names that differ only in case are the same name.
     existing_names = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
-    number = 1
-    name = queue.name
-    while True:
+    for name in _iterate_numbered_names(queue.name):
+        has_own_name = name == queue.name
         existing_name = existing_names.get(fold_filename(name))
         if existing_name is None:
             write_queue(workspace, replace(queue, name=name))
-            state: QueueMergeState = "new" if number == 1 else "differs"
+            state: QueueMergeState = "new" if has_own_name else "differs"
             return MergedQueue(queue.name, state=state, kept_as=name)
         if _has_same_content(workspace, existing_name, queue):
-            state = "known" if number == 1 else "differs"
+            state = "known" if has_own_name else "differs"
             return MergedQueue(queue.name, state=state, kept_as=existing_name)
-        number += 1
-        name = f"{queue.name}-{number}"
+    raise AssertionError("some number is free")
+
+
+def _iterate_numbered_names(name: str) -> Iterator[str]:
+    """Yield `pilot`, `pilot-2`, `pilot-3` and so on."""
+    yield name
+    for number in itertools.count(2):
+        yield f"{name}-{number}"
 
 
 def _has_same_content(workspace: Workspace, name: str, queue: QueueFile) -> bool:

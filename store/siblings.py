@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,28 +105,34 @@ def _iter_questions(
     Items without a golden answer are left out.
     """
     datasets = fetch_datasets(connection)
-    name_by_docs_hash = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
+    function_names = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
     for start in range(0, len(examples), _ITEMS_PER_FETCH):
         items = examples[start : start + _ITEMS_PER_FETCH]
         for values in connection.execute(_QUESTIONS, [items]).fetchall():
             row = _QuestionRow(*values)
             if not row.golden:
                 continue
-            key = QuestionKey(*datasets[get_run_number(row.item)], row.category, row.id)
-            docs_hash_by_name = {}
-            for docs_hash in row.function_hashes or ():
-                if docs_hash in name_by_docs_hash:
-                    docs_hash_by_name[name_by_docs_hash[docs_hash]] = docs_hash
+            run = get_run_number(row.item)
             yield SiblingQuestion(
-                key,
+                QuestionKey(*datasets[run], row.category, row.id),
                 item=row.item,
                 user_text=row.user_text or "",
                 golden=[parse_call(call) for call in row.golden],
                 group=row.group,
                 is_corrected=row.has_erratum,
-                function_docs=docs_hash_by_name,
-                run_name=run_names[get_run_number(row.item)],
+                function_docs=_map_names_to_docs(row.function_hashes or (), function_names),
+                run_name=run_names[run],
             )
+
+
+def _map_names_to_docs(hashes: Iterable[str], function_names: Mapping[str, str]) -> dict[str, str]:
+    """Return function name -> hash of its docs, for the functions of a question.
+
+    `function_names` maps the hashes of all docs in the store to names.
+    """
+    return {
+        function_names[docs_hash]: docs_hash for docs_hash in hashes if docs_hash in function_names
+    }
 
 
 def _fetch_questions_with_fixes(connection: Connection) -> set[QuestionKey]:

@@ -40,7 +40,7 @@ from fcreview.store.importing.source_files import (
     select_folders_with_dataset,
     stat_sources,
 )
-from fcreview.store.importing.staging import StagedFile, read_staged_item
+from fcreview.store.importing.staging import StagedFile, StagedRun, read_staged_item
 from fcreview.store.importing.workers import (
     ImportProgressCallback,
     ReadJob,
@@ -676,15 +676,17 @@ class _Import:
             if outcome.staged is None:
                 self._record_failure(outcome, outcome.error or "the run could not be read")
                 continue
-            reason = _explain_unreadable_run(outcome)
+            reason = _explain_unreadable_run(outcome.job.plan, outcome.staged)
             if reason is not None:
                 self._record_failure(outcome, reason)
                 continue
+
             # Issues of the plan are about the run as a whole, so they come first and have no item.
             plan_issues = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
             outcome.staged.issues = plan_issues + outcome.staged.issues
-            batch.append(outcome)
             shared_rows += outcome.staged.shared_rows
+
+            batch.append(outcome)
             if _measure_staged_bytes(batch) >= BATCH_BYTES:
                 self._load_batch(builder, batch)
                 batch = []
@@ -732,25 +734,12 @@ class _Import:
         """
         staged = outcome.staged
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
-        invalid_item = None
-        file = load_error.find_file(staged.items)
-        if file is not None and load_error.line is not None:
-            invalid_item = read_staged_item(file, load_error.line)
+        invalid_item = _find_invalid_item(staged, load_error)
         if invalid_item is None:
             self._record_failure(outcome, str(load_error))
             return
-        what = (
-            "values that the database cannot hold were omitted from this item and possibly from"
-            " later ones:"
-            f" {load_error}"
-        )
-        issue = ImportIssue(
-            invalid_item["file"],
-            invalid_item["line"],
-            what=what,
-            item=invalid_item["id"],
-            severity="error",
-        )
+
+        issue = _make_invalid_values_issue(invalid_item, load_error)
         staged.issues.append({**asdict(issue), "seq": invalid_item["seq"]})
         try:
             builder.load_runs([staged], omit_invalid_values=True)
@@ -838,15 +827,31 @@ def _measure_staged_bytes(outcomes: Iterable[ReadOutcome]) -> int:
     return n_bytes
 
 
-def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:
+def _find_invalid_item(staged: StagedRun, load_error: LoadError) -> dict[str, Any] | None:
+    """Return the item that the database could not load, or None if the error does not name its
+    line.
+    """
+    file = load_error.find_file(staged.items)
+    if file is None or load_error.line is None:
+        return None
+    return read_staged_item(file, load_error.line)
+
+
+def _make_invalid_values_issue(item: Mapping[str, Any], load_error: LoadError) -> ImportIssue:
+    what = (
+        "values that the database cannot hold were omitted from this item and possibly from"
+        f" later ones: {load_error}"
+    )
+    return ImportIssue(item["file"], item["line"], what=what, item=item["id"], severity="error")
+
+
+def _explain_unreadable_run(plan: RunPlan, staged: StagedRun) -> str | None:
     """Return why no record of a run can be read.
 
     None if the run has items, or its files are empty but not damaged.
     """
-    staged = outcome.staged
-    if staged is None or staged.n_items:
+    if staged.n_items:
         return None
-    plan = outcome.job.plan
     result_files = {plan.run.path, *(os.fspath(path) for path in plan.results)}
     errors = [
         issue

@@ -307,33 +307,33 @@ def _find_lost_dataset_files(
     """
     paths_before = {source.path for source in stored_run.sources if source.kind == "data"}
     paths_now = {workspace.to_stored_path(path): path for path in plan.data}
-
+    new_paths = [path for stored, path in paths_now.items() if stored not in paths_before]
     # If the user named folders, only new files in these folders are replacements.
-    n_new_files: Counter[str] = Counter()
-    for stored_path, path in paths_now.items():
-        is_new = stored_path not in paths_before
-        if is_new and (not remembered_folders or _find_containing_folder(path, remembered_folders)):
-            n_new_files[path.name] += 1
+    if remembered_folders:
+        new_paths = [
+            path for path in new_paths if _find_containing_folder(path, remembered_folders)
+        ]
+    n_replacements = Counter(path.name for path in new_paths)
 
     result_folders = _list_result_folders(workspace, stored_run)
+    # If the plan has no dataset and no folder is remembered, the import did not know where to
+    # search for it.
+    knows_no_dataset = not plan.data and not remembered_folders
     lost = []
     for stored_path in sorted(paths_before - paths_now.keys()):
         path = workspace.to_absolute_path(stored_path)
         if path.is_file():
-            # The plan does not need an existing dataset file whose results were deleted. But if the
-            # plan has no dataset and no folder is remembered, the import did not know where to
-            # search, so the dataset is lost.
-            is_needed = not plan.data and not remembered_folders
+            # The plan does not need an existing dataset file whose results were deleted.
+            is_needed = knows_no_dataset
         else:
             # A dataset in the folder of a result may have been deleted together with the result.
             is_needed = path.parent not in result_folders or path.parent.is_dir()
-        if not is_needed:
-            continue
 
         # Each new file replaces one file of the same name.
-        if n_new_files[path.name] > 0:
-            n_new_files[path.name] -= 1
-        else:
+        has_replacement = n_replacements[path.name] > 0
+        if is_needed and has_replacement:
+            n_replacements[path.name] -= 1
+        elif is_needed:
             lost.append(path)
     return lost
 

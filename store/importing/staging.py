@@ -166,15 +166,14 @@ def _serialize_run_specific_fields(item: Item, shared_writer: SharedRowWriter) -
 
 def _serialize_shared_fields(item: Item) -> bytes:
     """Serialise the fields that several runs can share, such as the question and the golden answer,
-    as a JSON object without braces.
-
-    If the golden calls are a `SharedList`, the question is stored once for several items. Then the
-    golden calls and the messages of the question are left out.
+    as a JSON object without braces. API keys in them are redacted.
     """
-    is_question_stored_once = type(item.golden) is SharedList
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
+    is_question_stored_once = type(item.golden) is SharedList
     if is_question_stored_once:
+        # Golden calls and messages of the question have a table of their own, because several items
+        # share them.
         n_shared_messages = len(item.shared_opening or ())
         values["golden"] = ()
         values["messages"] = item.messages[n_shared_messages:]
@@ -185,10 +184,10 @@ def _serialize_shared_fields(item: Item) -> bytes:
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
 
+    # A shared list is serialised and redacted once. Other lists are redacted with all values.
     members = []
     for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
         if type(elements) is SharedList:
-            # A shared list is already redacted.
             members.append(b'"%b":%b' % (name.encode(), _serialize_list(elements)))
         else:
             values[name] = elements

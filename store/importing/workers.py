@@ -368,18 +368,19 @@ class _WorkerReading:
             ProcessPoolExecutor(n_workers, context, _initialize_reader, watchdog.initargs) as pool,
             watchdog.end_workers_on_error(),
         ):
-            tasks = sorted(self._list_tasks(), key=lambda task: task.n_bytes, reverse=True)
-            pending = {self._submit(pool, task.job): task for task in tasks}
+            largest_first = sorted(self._list_tasks(), key=lambda task: task.n_bytes, reverse=True)
+            pending = {self._submit(pool, task.job): task for task in largest_first}
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     task = pending.pop(future)
                     self._report_task(task)
-                    result = self._add_outcome(task.job, _get_outcome(future, task.job))
-                    if isinstance(result, ReadJob):
-                        pending[self._submit(pool, result)] = _ReadTask(result, n_bytes=0)
-                    elif result is not None:
-                        yield result
+                    next_step = self._add_outcome(task.job, _get_outcome(future, task.job))
+                    if isinstance(next_step, ReadOutcome):
+                        yield next_step
+                    elif isinstance(next_step, ReadJob):
+                        # After its parts, a run needs another job.
+                        pending[self._submit(pool, next_step)] = _ReadTask(next_step, n_bytes=0)
 
     def _list_tasks(self) -> Iterator[_ReadTask]:
         """Yield a task for each run, and several tasks for a run that is read in parts."""
@@ -446,23 +447,28 @@ class _SplitRun:
             yield _ReadTask(job, share * self._job.n_result_bytes)
 
     def add_outcome(self, job: ReadJob, outcome: ReadOutcome) -> ReadOutcome | ReadJob | None:
-        """Add the outcome of a job of the run. Returns None while other parts of the run are being
-        read.
+        """Take the outcome of one of the run's jobs, and return what comes next.
 
-        Returns the outcome of the run when the run is read. If another job is needed, returns that
-        job: it reads the end of the run, or the whole run if the parts depend on each other.
+        The jobs of a run are one for each part, and then one for the end of the run. If the parts
+        depend on each other, a job for the whole run replaces them.
+
+        Returns None while other parts are being read, then the next job, and at last the outcome of
+        the run.
         """
         part = job.plan.part
         if part is not None:
             self._outcomes[part.index] = outcome
-            are_all_read = len(self._outcomes) == len(self._parts)
-            return self._end_parts() if are_all_read else None
+            if len(self._outcomes) < len(self._parts):
+                return None
+            return self._end_parts()
 
+        # The importer may notice only at the end that the parts depend on each other.
         if outcome.has_dependent_parts:
             return self._job
-        is_end_of_parts = job.plan.part_summaries is not None
-        if is_end_of_parts and outcome.staged is not None:
+        is_end_of_run = job.plan.part_summaries is not None
+        if is_end_of_run and outcome.staged is not None:
             return self._join_parts(outcome, outcome.staged)
+        # The run was read as a whole, or its end could not be read.
         return self._finish(outcome)
 
     def _end_parts(self) -> ReadOutcome | ReadJob:

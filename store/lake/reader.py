@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
@@ -109,6 +109,23 @@ class _UnexpectedContentError(Exception):
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
         super().__init__()
         self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class _SmallColumns:
+    """The columns of a table without large ones, such as the messages of items."""
+
+    types_in_runs: Mapping[str, str]
+    """SQL type by name, for the files of runs."""
+    computed: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """Columns that only the files of indexes have: name -> (SQL type, SQL expression). For the
+    files of runs, the expression computes them.
+    """
+
+    @property
+    def types_in_indexes(self) -> dict[str, str]:
+        computed_types = {name: sql_type for name, (sql_type, _) in self.computed.items()}
+        return dict(self.types_in_runs) | computed_types
 
 
 class LakeConnection:
@@ -359,31 +376,39 @@ class LakeConnection:
             assigned: The indexes, each with the numbers of the runs to read from it.
             whole_indexes: The indexes from which all runs are read.
         """
-        columns = self._fetch_column_types(_TABLES[table])
-        computed: Mapping[str, tuple[str, str]] = {}
-        if table == "items":
-            columns = _omit_large_columns(columns)
-            if self._has_computed_columns:
-                computed = COMPUTED_COLUMNS
-        # Computed columns are stored in indexes, and computed from the other columns of runs.
-        index_columns = columns | {name: sql_type for name, (sql_type, _) in computed.items()}
-
+        columns = self._list_small_columns(table)
         runs_without_index = self._list_runs_without_index(assigned)
-        queries = self._build_table_queries(table, "rest", runs_without_index, columns, computed)
-        queries += self._build_table_queries(table, "whole", whole_indexes, index_columns)
-        # From other indexes, only some runs are read, which needs a condition.
-        for number, (index, runs) in enumerate(assigned):
-            if index not in whole_indexes:
-                part_queries = self._build_table_queries(
-                    table, f"part_{number}", [index], index_columns
-                )
-                condition = _build_run_condition(table, runs)
-                queries += [query + condition for query in part_queries]
+        queries = self._build_table_queries(
+            table, "rest", runs_without_index, columns.types_in_runs, columns.computed
+        )
+        queries += self._build_table_queries(
+            table, "whole", whole_indexes, columns.types_in_indexes
+        )
 
-        # The table of issues is never empty: it has the issues that belong to no run.
+        for number, (index, runs) in enumerate(assigned):
+            if index in whole_indexes:
+                continue
+            # Some runs of this index are not read from it, so a condition selects the others.
+            condition = _build_run_condition(table, runs)
+            part_queries = self._build_table_queries(
+                table, f"part_{number}", [index], columns.types_in_indexes
+            )
+            queries += [query + condition for query in part_queries]
+
+        # The store's own table is read if there are no files. That of issues is never empty: it has
+        # the issues that belong to no run.
         if not queries or table == "import_issues":
             queries.append(f"FROM {_TABLES[table]}")
         return queries
+
+    def _list_small_columns(self, table: str) -> _SmallColumns:
+        types = self._fetch_column_types(_TABLES[table])
+        if table != "items":
+            return _SmallColumns(types)
+        types = _omit_large_columns(types)
+        if not self._has_computed_columns:
+            return _SmallColumns(types)
+        return _SmallColumns(types, COMPUTED_COLUMNS)
 
     def _list_runs_without_index(
         self, assigned: Iterable[tuple[LakeIndex, list[int]]]
@@ -460,10 +485,7 @@ class LakeConnection:
         if _describe_wrong_column(first_file_types, needed_types):
             self._raise_for_wrong_columns(parts_with_file, file, options, needed_types)
 
-        selected = [f'"{name}"' for name in column_types]
-        for name, (_, expression) in computed_columns.items():
-            selected.append(f"{expression} AS {name}")
-        return [f"SELECT {', '.join(selected)} FROM {files_sql} i"]
+        return [_build_select(column_types, computed_columns, files_sql)]
 
     def _raise_for_wrong_columns(
         self,
@@ -493,19 +515,21 @@ class LakeConnection:
 
         # The variable `whole_items` of the connection lists the files with the items of the indexes.
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
-        n_rows_by_path = dict(self.connection.execute(query).fetchall())
-        empty_columns = self._find_empty_columns()
+        n_rows_by_path: dict[str, int] = dict(self.connection.execute(query).fetchall())
+        empty_column_by_path = self._find_empty_columns()
+
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
             path = self._files.get_duckdb_path(f"{index.folder}/items.parquet")
             n_rows = n_rows_by_path.get(path, 0)
             n_items = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
-            if path in empty_columns:
-                problem = f"is damaged (column {empty_columns[path]} has empty values)"
-                problems.append((index, f"items.parquet {problem}"))
+            empty_column = empty_column_by_path.get(path)
+            if empty_column is not None:
+                problem = f"items.parquet is damaged (column {empty_column} has empty values)"
+                problems.append((index, problem))
             elif n_rows != n_items:
-                problem = f"does not match its runs ({n_rows:,} of {n_items:,} items)"
-                problems.append((index, f"items.parquet {problem}"))
+                problem = f"items.parquet does not match its runs ({n_rows:,} of {n_items:,} items)"
+                problems.append((index, problem))
         if problems:
             raise _UnexpectedContentError(problems)
 
@@ -520,7 +544,20 @@ class LakeConnection:
         return dict(self.connection.execute(" UNION ".join(queries)).fetchall())
 
 
+def _build_select(
+    column_types: Iterable[str],
+    computed_columns: Mapping[str, tuple[str, str]],
+    files_sql: str,
+) -> str:
+    """Return a query for columns of files, and for columns that SQL expressions compute."""
+    selected = [f'"{name}"' for name in column_types]
+    for name, (_, expression) in computed_columns.items():
+        selected.append(f"{expression} AS {name}")
+    return f"SELECT {', '.join(selected)} FROM {files_sql} i"
+
+
 def _build_run_condition(table: str, runs: Iterable[int]) -> str:
+    """Return the end of a query of an index that selects the rows of some runs."""
     # Function docs belong to no run. Those of changed runs do no harm.
     if table == "functions":
         return ""

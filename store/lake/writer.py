@@ -143,9 +143,19 @@ class LakeWriter:
         run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
         self._folder_by_run[number] = run.folder
         for table, query in queries.items():
-            self._write_parquet_file(run.folder, table, query, RUN_ROW_GROUP, run.files)
-            if f"{table}.parquet" in run.files:
-                self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
+            # The copy in the scratch folder is also needed for the index of all added runs.
+            scratch_path = self._scratch / f"{number}.{table}"
+            source = query
+            if table == "items":
+                # Copying the rows first makes the bytes of the file independent of the other runs
+                # in the store.
+                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
+                source = "FROM copied ORDER BY item"
+            n_rows = self._copy_rows(source, scratch_path, RUN_ROW_GROUP)
+            size_and_hash = self._update_file(run.folder, table, scratch_path, n_rows)
+            if size_and_hash is not None:
+                run.files[f"{table}.parquet"] = size_and_hash
+                self._copies.setdefault(table, {})[number] = scratch_path
         self._files.write_file(f"{run.folder}/{lake_files.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.content_hash
 
@@ -172,46 +182,31 @@ class LakeWriter:
             return None
         return str(key)
 
-    def _write_parquet_file(
-        self,
-        folder: str,
-        table: str,
-        query: str,
-        row_group_size: int,
-        files: dict[str, lake_files.SizeAndHash],
-    ) -> None:
-        """Write the rows of a query to a Parquet file of a run or an index.
+    def _copy_rows(self, query: str, path: Path, row_group_size: int) -> int:
+        """Write the rows of a query to a local Parquet file, and return their number.
 
-        A file without rows is not written, except that of the items.
-
-        Args:
-            folder: Folder in the lake. That of a run ends with `run=NUMBER`.
-            table: Name of the table, which is also that of the file.
-            query: The query.
-            row_group_size: Number of rows that are compressed together.
-            files: Gets the size and the hash of the file.
+        `row_group_size` is the number of rows that are compressed together.
         """
-        _, run_separator, run_number = folder.rpartition("run=")
-        is_run = run_separator != ""
-        scratch_name = f"{run_number}.{table}" if is_run else f"index.{table}"
-        path = self._scratch / scratch_name
-        source = query
-        if table == "items" and is_run:
-            # Copying the rows first makes the bytes of the file independent of the other runs in
-            # the store.
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
-            source = "FROM copied ORDER BY item"
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group_size}"
-        copied = self.connection.execute(f"COPY ({source}) TO {quote_path(path)} ({options})")
+        copied = self.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
         ((n_rows,),) = copied.fetchall()
+        return int(n_rows)
 
-        name = f"{table}.parquet"
-        is_needed = n_rows > 0 or table == "items"
-        if is_needed:
-            self._files.copy_file(f"{folder}/{name}", path)
-            files[name] = (path.stat().st_size, hash_file(path))
-        else:
-            self._files.remove_file(f"{folder}/{name}")
+    def _update_file(
+        self, folder: str, table: str, path: Path, n_rows: int
+    ) -> lake_files.SizeAndHash | None:
+        """Copy a local file with `n_rows` rows of a table to a folder of the lake, and return its
+        size and hash.
+
+        The lake has no files without rows, except that of the items. So without rows, an earlier
+        file of the table is removed, and None is returned.
+        """
+        name = f"{folder}/{table}.parquet"
+        if n_rows == 0 and table != "items":
+            self._files.remove_file(name)
+            return None
+        self._files.copy_file(name, path)
+        return path.stat().st_size, hash_file(path)
 
     def write_issues(self, issues: Iterable[dict[str, Any]], file_name: str) -> None:
         """Write import issues that belong to no run of the lake.
@@ -246,18 +241,15 @@ class LakeWriter:
         """
         if not self._index.runs:
             return
-        for table, paths in self._copies.items():
-            path_by_number = sorted(paths.items())
-            files = ", ".join(quote_path(path) for _, path in path_by_number)
-            source = f"read_parquet([{files}], hive_partitioning=false)"
-            row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
-            self._write_parquet_file(
-                self._index.folder,
-                table,
-                _build_index_query(table, source),
-                row_group,
-                self._index.files,
-            )
+        for table, path_by_run in self._copies.items():
+            files = ", ".join(quote_path(path) for _, path in sorted(path_by_run.items()))
+            query = _build_index_query(table, f"read_parquet([{files}], hive_partitioning=false)")
+            row_group_size = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
+            scratch_path = self._scratch / f"index.{table}"
+            n_rows = self._copy_rows(query, scratch_path, row_group_size)
+            size_and_hash = self._update_file(self._index.folder, table, scratch_path, n_rows)
+            if size_and_hash is not None:
+                self._index.files[f"{table}.parquet"] = size_and_hash
         self._files.write_file(
             f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json()
         )
@@ -277,25 +269,34 @@ def _find_run_folders(files: LakeFiles) -> dict[int, str]:
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
-    """Return the query that selects the rows of a run from each table, with its number in the lake.
+    """Return a query for each table that selects the rows of a run from the store, with the numbers
+    that its run and items have in the lake.
 
-    The number of an item is that of its run times `ITEM_NUMBERS_PER_RUN`, plus its position.
+    Args:
+        store_number: Number of the run in the store.
+        lake_number: Number of the run in the lake.
     """
-    item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN} + "
-    return {
-        "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item,"
-        " run, question_hash,"
-        " messages, calls), NULL::BIGINT AS question_hash,"
+    # The number of an item is that of its run times `ITEM_NUMBERS_PER_RUN`, plus its position.
+    first_item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN}"
+    # A row of the store refers to a question that several items share. In the lake, each item has
+    # the messages and calls of its question itself.
+    items = (
+        f"SELECT {first_item} + i.seq AS item, {lake_number}::INTEGER AS run,"
+        " i.* EXCLUDE (item, run, question_hash, messages, calls), NULL::BIGINT AS question_hash,"
         " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
         " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
-        f" WHERE i.run = {store_number} ORDER BY i.item",
-        "functions": "SELECT * FROM store.functions WHERE hash IN"
-        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY"
-        " hash",
-        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item % {ITEM_NUMBERS_PER_RUN}) AS"
-        f" item, {_ISSUE_COLUMNS}"
-        f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid",
-    }
+        f" WHERE i.run = {store_number} ORDER BY i.item"
+    )
+    functions = (
+        "SELECT * FROM store.functions WHERE hash IN"
+        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY hash"
+    )
+    issues = (
+        f"SELECT {lake_number}::INTEGER AS run,"
+        f" {first_item} + (item % {ITEM_NUMBERS_PER_RUN}) AS item, {_ISSUE_COLUMNS}"
+        f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid"
+    )
+    return {"items": items, "functions": functions, "import_issues": issues}
 
 
 BATCH_BYTES = (

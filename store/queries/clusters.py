@@ -78,6 +78,19 @@ WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
 """
 
 
+_CLUSTER_FIGURES = (
+    "count(*) AS n",
+    f"min_by(i.id, i.item, {N_EXAMPLES})",
+    "arg_min_null(i.first_difference, i.item)",
+    "min(i.item)",
+    "count(i.decisive_step)",
+    "mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL)",
+    f"count(h.golden_verdict) FILTER (NOT {_IS_RESOLVED})",
+    f"count(*) FILTER ({_IS_RESOLVED} AND {AUTOMATIC_VERDICT})",
+)
+"""SQL of the fields of `_ClusterRow` after `names`, in their order."""
+
+
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
     names: dict[str, str | None]  # common value of all items, by field of `Cluster`
@@ -262,7 +275,8 @@ def _fetch_cluster_rows(
 ) -> list[Sequence[_ClusterRow]]:
     """Fetch the clusters of failing items for each grouping, as rows with their counts.
 
-    All groupings share one query, because two queries would take 50 % longer. With
+    All groupings share one query, because two queries would take 50 % longer. Only the grouping by
+    pairs of values (`BY_VALUE`) has a query alone, for the most frequent pairs. With
     `without_incidents`, items with an incident are left out.
     """
     where, params, _ = build_view_condition(view, blind=False)
@@ -272,6 +286,7 @@ def _fetch_cluster_rows(
 
     columns_by_grouping = [_list_shared_columns(grouping) for grouping in groupings]
     if groupings == [BY_VALUE]:
+        # The pair of values comes before what the items of a cluster have in common otherwise.
         columns_by_grouping = [_VALUE_COLUMNS | _list_shared_columns(BY_VALUE)]
         failing += f" AND {_VALUE_PAIR_HASH} IN ({_build_frequent_pairs_query(failing)})"
         # The condition of the view now occurs twice in the query.
@@ -330,16 +345,14 @@ def _build_cluster_query(
     for columns_of_grouping in columns_by_grouping:
         listed = ", ".join(positions[name] for name in columns_of_grouping)
         grouping_sets.append(f"({listed})")
-    selected = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+
+    selected = [f"{sql} AS {name}" for name, sql in columns.items()]
+    selected.append(f"grouping_id({', '.join(columns.values())})")
+    selected += _CLUSTER_FIGURES
     return (
-        f"SELECT {selected}, grouping_id({', '.join(columns.values())}),"
-        f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
-        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
-        " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL),"
-        f" count(h.golden_verdict) FILTER (NOT {_IS_RESOLVED}),"
-        f" count(*) FILTER ({_IS_RESOLVED} AND {AUTOMATIC_VERDICT})"
-        f" {failing} GROUP BY GROUPING SETS ({', '.join(grouping_sets)}) ORDER BY n DESC,"
-        f" {', '.join(positions.values())}"
+        f"SELECT {', '.join(selected)} {failing}"
+        f" GROUP BY GROUPING SETS ({', '.join(grouping_sets)})"
+        f" ORDER BY n DESC, {', '.join(positions.values())}"
     )
 
 

@@ -586,6 +586,8 @@ def _to_scored_item(
 ) -> ScoredItem:
     """Build the item with the verdicts of a source, as the metrics of a benchmark read them."""
     verdicts = _select_verdicts(row, source, human_verdicts)
+    # Metrics read verdicts on the whole item or response by criterion, and those on turns and calls
+    # from a list.
     values = {}
     part_verdicts = []
     for (target, criterion), value in verdicts.others.items():
@@ -643,31 +645,34 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
     """Return the verdicts of an item for corrected figures: human verdicts where there are some,
     else automatic ones.
 
-    A human verdict that replaces an automatic one is also listed as an override. The metrics of a
-    benchmark derive further verdicts from the overrides.
+    Human verdicts that differ from the automatic ones are also listed as overrides, because the
+    metrics of a benchmark derive further verdicts from them.
     """
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}
     )
     others = _collect_other_verdicts(row, "corrected")
-    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
+
+    # A verdict that only follows from other human verdicts is no override: metrics derive it
+    # themselves.
     decided = [verdict for verdict in human_verdicts if verdict.derived is None]
     overrides = _find_effective_overrides(others | {ITEM_CORRECT: automatic}, decided)
-    for target_criterion, value in overrides.items():
-        if target_criterion != ITEM_CORRECT:
-            others[target_criterion] = value
-
-    # A golden answer that annotators corrected can state a new verdict.
     erratum_verdict = _find_golden_verdict(
         verdict for verdict in human_verdicts if verdict.is_by_erratum
     )
     if erratum_verdict is not None and erratum_verdict is not automatic:
         overrides[ITEM_CORRECT] = erratum_verdict
 
-    derived = _find_derived_verdict(human_verdicts, otherwise=automatic)
+    item_verdict = _find_derived_verdict(human_verdicts, otherwise=automatic)
+    for target_criterion, value in overrides.items():
+        if target_criterion == ITEM_CORRECT:
+            item_verdict = value
+        else:
+            others[target_criterion] = value
+
     disputed = [verdict for verdict in human_verdicts if verdict.decided_by == DISPUTED]
     return _CountedVerdicts(
-        overrides.get(ITEM_CORRECT, derived),
+        item_verdict,
         error_type=row.error_type or row.rule_error_type,
         others=others,
         overrides=overrides,

@@ -112,14 +112,14 @@ def plan_journal_merge(
         include_own: Whether the journal of `user` may change. By default it does not, so that
             nobody can add reviews in their name.
     """
-    if _is_same_folder(workspace.root, other.root) or _is_same_folder(
-        workspace.reviews, other.reviews
-    ):
+    has_same_root = _is_same_folder(workspace.root, other.root)
+    if has_same_root or _is_same_folder(workspace.reviews, other.reviews):
         raise MergeError(f"{other.root} is the same workspace")
-    pair = JournalNames(other).find_pair()
-    if pair is not None:
+    confusable_names = JournalNames(other).find_pair()
+    if confusable_names is not None:
+        first, second = confusable_names
         raise MergeError(
-            f"{other.root} has annotators {pair[0]!a} and {pair[1]!a}, which differ only in case"
+            f"{other.root} has annotators {first!a} and {second!a}, which differ only in case"
         )
 
     names = JournalNames(workspace)
@@ -247,25 +247,28 @@ def _add_lines_to_copy(
         other_lines: The lines of the other copy.
         path: The file of the other lines, for warnings.
     """
+    # Only the lines of the journal's owner count.
     annotator = copy.target.annotator
     copy.result.warnings += _describe_foreign_lines(path, other_lines, annotator)
-    own_events = _get_events_by_id(own_lines, annotator)
     lines_of_owner = [line for line in other_lines if line.event.annotator == annotator]
+
+    own_events = _get_events_by_id(own_lines, annotator)
     other_ids = {line.event.event for line in lines_of_owner}
     copy.result.known = len(own_events.keys() & other_ids)
+    valid_lines = _add_new_events(copy, own_events, lines_of_owner, path=path)
 
     own_hashes = {line.event.hash for line in own_lines}
-    valid_lines = _add_new_events(copy, own_events, lines_of_owner, path=path)
-    missing_lines = {
-        line_hash: line for line_hash, line in valid_lines.items() if line_hash not in own_hashes
-    }
-
+    missing_lines = {}
+    for line_hash, line in valid_lines.items():
+        if line_hash not in own_hashes:
+            missing_lines[line_hash] = line
     needed_hashes = _find_needed_lines(copy.new, missing_lines)
     lines_to_copy = [line for line in missing_lines.values() if line.event.hash in needed_hashes]
     for line in lines_to_copy:
         copy.lines[line.event.hash] = line.line
-    known_hashes = own_hashes | needed_hashes
-    copy.result.warnings += _describe_broken_chains(path, lines_to_copy, known_hashes)
+    copy.result.warnings += _describe_broken_chains(
+        path, lines_to_copy, known_hashes=own_hashes | needed_hashes
+    )
 
 
 def _add_new_events(
@@ -297,7 +300,9 @@ def _add_new_events(
         if not is_same_event(first_event, line.event):
             copy.result.warnings.append(_describe_repeated_id(path, line))
             continue
-        if first_event is line.event:
+        # Otherwise, this workspace or an earlier line has the event.
+        is_new = first_event is line.event
+        if is_new:
             copy.new[line.event.hash] = line.event
         valid_lines[line.event.hash] = line
     return valid_lines

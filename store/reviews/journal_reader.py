@@ -323,7 +323,8 @@ class JournalReader:
                 return None
             files[path] = file
             self._add_lines_of_file(lines, file, events)
-        if len(files) + len(known_places) < len(prefixes):
+        is_journal_missing = len(files) + len(known_places) < len(prefixes)
+        if is_journal_missing:
             return None
         self._files = files
         return self._order_lines(lines)
@@ -442,7 +443,6 @@ class _JournalFile:
     def _add_bytes(self, data: bytes) -> list[Event]:
         """Return the owner's events in the bytes after `offset`, and move `offset` after them."""
         *lines, unfinished_line = data.split(b"\n")
-        self.offset += len(data) - len(unfinished_line)
         events = self._parse_lines(lines)
         self.fragment = unfinished_line
         if unfinished_line:
@@ -451,11 +451,12 @@ class _JournalFile:
                 event = parse_line(unfinished_line)
                 events.append((self.n_lines + 1, event))
                 self.hashes.add(event.hash)
-                self.offset += len(unfinished_line)
                 self.fragment = b""
 
+        # A fragment is read again, with the bytes that follow later.
         n_consumed = len(data) - len(self.fragment)
         consumed = data[:n_consumed]
+        self.offset += n_consumed
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return self._select_events_of_owner(events)

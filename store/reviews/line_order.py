@@ -61,16 +61,19 @@ class Place:
         return [str(stamp) for stamp in self.stamps]
 
     def next_at(self, time: str) -> Place:
-        """Return the place of a line that is written at a time and follows the line at this
-        place.
+        """Return the place of a new line whose writer knew the line at this place.
+
+        Stamps with a later time than that of the new line stay, because the new line comes after
+        all lines that its writer knew. Then the time of the new line follows.
         """
         later = [stamp for stamp in self.stamps if stamp.clock > time]
         if len(later) == MAX_STAMPS:
+            # There is no room for another stamp, so the last one moves on by a step.
             last = later[-1]
             return Place((*later[:-1], Stamp(last.clock, last.step + 1)))
 
-        steps = [stamp.step for stamp in self.stamps if stamp.clock == time]
-        step = max(steps) + 1 if steps else 0
+        earlier_steps = [stamp.step for stamp in self.stamps if stamp.clock == time]
+        step = max(earlier_steps) + 1 if earlier_steps else 0
         return Place((*later, Stamp(time, step)))
 
 
@@ -243,16 +246,17 @@ class _PlaceFinder:
                 hashes.add(predecessor)
 
     def _find_predecessor(self, line: FileLine) -> str:
-        """Return the hash of the line after which a line is ordered. Empty if the place of the line
-        is already known, or if it is the first line.
+        """Return the hash of the line after which a line is ordered, or an empty text if it needs
+        none.
 
-        Each line names the hash of the line before it. If that line is missing, the line before it
-        in the file is returned instead.
+        Each line names the hash of the line before it. If that line is missing, it is remembered as
+        missing, and the line before the gap in the file is returned instead.
         """
         event = line.event
-        has_place = event.hash in self._places or self._find_known_place(event) is not None
+        if event.hash in self._places or self._find_known_place(event) is not None:
+            return ""
         is_first_line = not event.previous
-        if has_place or is_first_line:
+        if is_first_line:
             return ""
         if event.previous in self._new or event.previous in self._places:
             return event.previous
@@ -260,7 +264,8 @@ class _PlaceFinder:
         self._missing_lines.add(event.previous)
         if not line.line_before or not self._follows_file:
             return ""
-        # Several lines can be chained to the same missing line. They all follow the same line.
+        # Several lines can be chained to the same missing line. They all get the same predecessor:
+        # that of the first of them.
         return self._before_gap.setdefault(event.previous, line.line_before)
 
     def _find_known_place(self, event: Event) -> Place | None:

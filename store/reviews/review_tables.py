@@ -376,8 +376,7 @@ class ReviewTables:
 
         Several runs can have items with this key, whose answers can differ.
         """
-        for item, *hashes in self.items.find_loaded_items(key):
-            prediction_hash, golden_hash = hashes
+        for item, prediction_hash, golden_hash in self.items.find_loaded_items(key):
             opinions = self._events.compute_opinions(key, prediction_hash, golden_hash)
             golden_fix = self._events.decide_golden_fix(key, golden_hash)
             if not opinions and golden_fix is None:
@@ -390,13 +389,12 @@ class ReviewTables:
                 individual_opinions = self._events.compute_opinions(
                     key, prediction_hash, golden_hash, with_bulk=False
                 )
-                individual_decisions = decide(
-                    individual_opinions, context, self.annotator, self.policy
+                set_verdicts_without_bulk(
+                    decisions, decide(individual_opinions, context, self.annotator, self.policy)
                 )
-                set_verdicts_without_bulk(decisions, individual_decisions)
-            # The first decision is on the whole item.
             if golden_fix is not None:
+                decision_on_item = decisions[0]
                 verdict = golden_fix.find_verdict(key.model, prediction_hash)
-                apply_golden_fix(decisions[0], golden_fix, verdict)
+                apply_golden_fix(decision_on_item, golden_fix, verdict)
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

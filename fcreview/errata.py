@@ -403,18 +403,18 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
         else:
             conflicts.append(key)
 
-    all_rules = [*own.rules, *other.rules]
-    distinct_rules = tuple(dict.fromkeys(all_rules))
-    n_new_rules = len(distinct_rules) - len(own.rules)
-
+    rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
+    n_new_rules = len(rules) - len(own.rules)
     # A known correction can still add reasons or names of people to the own entry.
     has_changed_entries = _list_json_texts(entries) != _list_json_texts(own.entries)
     content = None
     if n_new_rules > 0 or has_changed_entries:
         authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
-        last_date = max(own.date, other.date)
         content = serialize_errata(
-            list(entries.values()), distinct_rules, last_date, ", ".join(authors)
+            list(entries.values()),
+            rules,
+            date=max(own.date, other.date),
+            author=", ".join(authors),
         )
     return CombinedErrata(
         content,

@@ -102,11 +102,11 @@ class _PairedItem:
 
     def __post_init__(self) -> None:
         """Collect the replies of the model, and each of its calls with the pair that it is in."""
-        self.missing += [
-            pair
-            for pair in self.item.pairs
-            if pair.predicted is None and self.turn in (None, pair.turn)
-        ]
+        for pair in self.item.pairs:
+            is_in_turn = self.turn is None or self.turn == pair.turn
+            if pair.predicted is None and is_in_turn:
+                self.missing.append(pair)
+
         addressed_pairs = self._find_addressed_pairs()
         result_by_call_id = {
             message.call_id: message.content
@@ -118,10 +118,10 @@ class _PairedItem:
                 continue
             self.replies.append((number, message))
             for call, call_id in zip(message.calls, message.ids, strict=True):
-                addressed_pair = addressed_pairs.get((call.turn, call.index))
-                if addressed_pair is None:
+                # A call of which the item has no pair is left out.
+                if (call.turn, call.index) not in addressed_pairs:
                     continue
-                pair, address = addressed_pair
+                pair, address = addressed_pairs[call.turn, call.index]
                 refused = is_refusal(result_by_call_id.get(call_id, ""))
                 self.calls.append(
                     _PairedCall(number, call=call, pair=pair, address=address, refused=refused)

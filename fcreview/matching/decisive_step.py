@@ -560,10 +560,12 @@ class _Facts:
             mentions += user.find_messages_with(value)
         has_choice = any(user.descriptions.has_description(value) for value in needed_values)
         if not mentions and has_choice and user.turns:
+            # The turns of the user are in reverse order.
             last_number, _ = user.turns[0]
             reason = f"The user never states the values that {function_name} needs."
             return DecisiveStep(last_number, kind="user_omission", reason=reason)
 
+        # Without a mention, no reply follows, which gives the last reply.
         last_mention = max(mentions, default=len(self.messages))
         step = self._find_reply_after(last_mention)
         reason = self._explain_missing_action(function_name)

@@ -328,10 +328,12 @@ def diff_accepted_values(
     candidates = _select_candidates(accepted, value)
     compared = [diff_values(expected, value, path, depth, budget) for expected in candidates]
     closest = min(compared, key=sum_difference_weights)
+    # The state `~` means that a difference does not matter by the rules.
     is_equivalent = all(difference.state == "~" for difference in closest)
     if len(accepted.any_of) == 1 or is_equivalent:
         return closest
 
+    # With several accepted values, the reason of the first difference says so.
     first = closest[0]
     differs_as_whole = len(closest) == 1 and first.path == path
     if differs_as_whole:

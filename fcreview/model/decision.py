@@ -128,25 +128,19 @@ def find_disagreements(
     """
     current_opinions = group_by_target(opinion for opinion in opinions if not opinion.stale)
     disagreements = []
-    for (target, criterion), collected in collect_verdicts(opinions, context).items():
-        opinions_on_target = current_opinions.get((target, criterion), [])
+    for target_criterion, collected in collect_verdicts(opinions, context).items():
+        _, criterion = target_criterion
+        opinions_on_target = current_opinions.get(target_criterion, [])
         is_disputed = _is_disputed(opinions_on_target, collected, criterion)
-        fixes = open_fixes if (target, criterion) == ITEM_CORRECT else None
+        # Golden fixes are about the whole item.
+        fixes = open_fixes if target_criterion == ITEM_CORRECT else None
         if not is_disputed and fixes is None:
             continue
 
-        answers = [
-            _build_opinion_with_verdict(
-                annotator, opinions_on_target, target=target, criterion=criterion, verdict=verdict
-            )
-            for annotator, verdict in collected.verdicts.items()
-        ]
-        if fixes is not None:
-            answers += _list_answers_with_fixes(answers, opinions_on_target, fixes)
+        answers = _list_answers(target_criterion, opinions_on_target, collected, fixes)
         disagreements.append(
             Disagreement(
-                target,
-                criterion=criterion,
+                *target_criterion,
                 answers=shuffle_opinions(item_key, answers),
                 majority=find_majority_verdict(collected.verdicts.values()),
                 golden_status=None if fixes is None else fixes.status,
@@ -154,6 +148,27 @@ def find_disagreements(
             )
         )
     return disagreements
+
+
+def _list_answers(
+    target_criterion: TargetCriterion,
+    opinions: Sequence[Opinion],
+    collected: VerdictsByAnnotator,
+    fixes: OpenGoldenFixes | None,
+) -> list[Opinion]:
+    """Return one opinion for each annotator with a verdict on a target and criterion, then the
+    golden fixes of other annotators.
+    """
+    target, criterion = target_criterion
+    answers = [
+        _build_opinion_with_verdict(
+            annotator, opinions, target=target, criterion=criterion, verdict=verdict
+        )
+        for annotator, verdict in collected.verdicts.items()
+    ]
+    if fixes is not None:
+        answers += _list_answers_with_fixes(answers, opinions, fixes)
+    return answers
 
 
 def _list_answers_with_fixes(
@@ -480,11 +495,12 @@ def _apply_derived_verdicts(
         if verdict is None:
             continue
 
+        # The decisions on other targets and criteria from which the verdict follows.
+        sources = context.derivation.find_sources(target_criterion, overrides)
+        deciding = [overriding[source] for source in sources if source in overriding]
         if decision is None:
             decision = Decision(*target_criterion)
             decision_by_target[target_criterion] = decision
-        sources = context.derivation.find_sources(target_criterion, overrides)
-        deciding = [overriding[source] for source in sources if source in overriding]
         _set_derived_verdict(decision, verdict, deciding)
     return list(decision_by_target.values())
 

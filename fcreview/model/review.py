@@ -269,17 +269,18 @@ def fold_events(
         if (event.presentation or 1) != presentation:
             continue
 
-        is_event_stale = is_stale(event, prediction_hash, golden_hash)
         subject = (event.annotator, event.target, event.criterion, event.act)
         opinion = opinions.get(subject)
-        if opinion is not None and is_event_stale and not opinion.stale:
+        is_about_earlier_answer = is_stale(event, prediction_hash, golden_hash)
+        if opinion is None:
+            opinion = _start_opinion(event, is_stale=is_about_earlier_answer)
+        elif is_about_earlier_answer and not opinion.stale:
             # A review of the current answer is not changed by one of an earlier answer.
             continue
-        # The review of an earlier answer is dropped with the first one of the current answer.
-        is_dropped = opinion is not None and opinion.stale and not is_event_stale
-        if opinion is None or is_dropped:
-            opinion = _start_opinion(event, is_stale=is_event_stale)
-            opinions[subject] = opinion
+        elif opinion.stale and not is_about_earlier_answer:
+            # The first review of the current answer replaces that of an earlier answer.
+            opinion = _start_opinion(event, is_stale=False)
+        opinions[subject] = opinion
         _update_opinion(opinion, event)
     return list(opinions.values())
 

@@ -187,6 +187,11 @@ class _Errors:
         return int(self.values.shape[1])
 
 
+def _compute_error(pair: VerdictPair) -> int:
+    """Return 1 for a wrong pass, -1 for a wrong failure, and 0 for a right verdict."""
+    return int(pair.automatic) - int(pair.human)
+
+
 def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     """Return the errors on the items on which all judges have a verdict, without judges that make
     no error there. Return None for fewer than `MIN_ITEMS` such items.
@@ -195,23 +200,22 @@ def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     """
     judge_pairs = [pair for pair in pairs if pair.source == "judge"]
     random_pairs = [pair for pair in judge_pairs if pair.is_random]
-    measured = random_pairs if random_pairs else judge_pairs
-    judges = sorted({pair.judge or "" for pair in measured})[:MAX_JUDGES]
-    error_by_judge: dict[int, dict[str, int]] = {}
-    pair_by_item: dict[int, VerdictPair] = {}
-    for pair in measured:
-        errors_on_item = error_by_judge.setdefault(pair.item, {})
-        errors_on_item[pair.judge or ""] = int(pair.automatic) - int(pair.human)
-        pair_by_item[pair.item] = pair
+    measured_pairs = random_pairs if random_pairs else judge_pairs
+    judges = sorted({pair.judge or "" for pair in measured_pairs})[:MAX_JUDGES]
+    pairs_by_item: dict[int, dict[str, VerdictPair]] = {}
+    for pair in measured_pairs:
+        pairs_by_item.setdefault(pair.item, {})[pair.judge or ""] = pair
 
     rows = []
     compared = []
-    for item, errors_on_item in error_by_judge.items():
-        if all(judge in errors_on_item for judge in judges):
-            rows.append([errors_on_item[judge] for judge in judges])
-            compared.append(pair_by_item[item])
+    for pair_by_judge in pairs_by_item.values():
+        if all(judge in pair_by_judge for judge in judges):
+            rows.append([_compute_error(pair_by_judge[judge]) for judge in judges])
+            # The human verdict and the weight are the same for all judges.
+            compared.append(pair_by_judge[judges[0]])
     if len(rows) < MIN_ITEMS:
         return None
+
     values = np.array(rows, dtype=np.float64)
     makes_errors = values.std(axis=0) > 0
     return _Errors(
@@ -261,12 +265,12 @@ def _compute_covariances(errors: _Errors, weights: FloatArray) -> FloatArray:
     covariances = np.zeros((len(weights), n_judges, n_judges))
     # Covariance: the sum of the products, minus what the means alone contribute to it.
     for human in (True, False):
-        of_class = weights[:, errors.human == human]
+        class_weights = weights[:, errors.human == human]
         values = errors.values[errors.human == human]
-        total = np.maximum(of_class.sum(axis=1), _MIN_VARIANCE)
-        sums = of_class @ values
+        total_weight = np.maximum(class_weights.sum(axis=1), _MIN_VARIANCE)
+        sums = class_weights @ values
         for judge in range(n_judges):
-            products = of_class @ (values[:, judge : judge + 1] * values)
-            products_of_means = sums[:, judge : judge + 1] * sums / total[:, np.newaxis]
+            products = class_weights @ (values[:, judge : judge + 1] * values)
+            products_of_means = sums[:, judge : judge + 1] * sums / total_weight[:, np.newaxis]
             covariances[:, judge, :] += products - products_of_means
     return covariances

@@ -118,8 +118,11 @@ class _Planner:
 
 
 def _find_weight_factors(run: EstimationInput, positions: Sequence[int]) -> dict[MetricKey, float]:
-    """Return the factor F, explained above, of each metric that is a mean of the verdicts on the
-    items at these positions.
+    """Return the design effect F (Kish 1965) for each metric that is a mean of the verdicts on the
+    items at these positions: a metric needs F times as many labels as a mean of equal weights.
+
+    F is the sum of o^2 / W over all categories, where o is the weight of the category in the
+    metric, and W its share of the items.
     """
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
     units = {metric.key: metric.unit for metric in run.compute_metrics(run.automatic_items)}

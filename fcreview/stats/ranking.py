@@ -8,7 +8,7 @@ chapter 13). Clusters are those of `run_comparison`: all trials of a task are in
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, floor
@@ -408,12 +408,7 @@ def rank_by_conventions(
     for run, tasks in zip(runs, tasks_by_run, strict=True):
         tables.append(_select_tasks(run.table, tasks, shared_keys))
 
-    shared_items = []
-    for item in aligned_items:
-        outcomes = [outcome for outcome in item.outcomes if outcome is not None]
-        if outcomes and tasks_by_item[outcomes[0].item].key in shared_keys:
-            shared_items.append(item)
-
+    shared_items = _select_items_of_tasks(aligned_items, tasks_by_item, shared_keys)
     rankings = []
     for figure, sums_by_convention in _sum_figures(tables, tasks_by_run).items():
         for merged in _merge_equal_conventions(sums_by_convention):
@@ -428,6 +423,21 @@ def rank_by_conventions(
             )
             rankings.append(ranking)
     return rankings
+
+
+def _select_items_of_tasks(
+    aligned_items: Sequence[AlignedItem],
+    tasks_by_item: Mapping[int, _Task],
+    keys: Collection[Cluster],
+) -> list[AlignedItem]:
+    """Return the items that are trials of the tasks with these keys."""
+    selected = []
+    for aligned_item in aligned_items:
+        # The items of all runs at a position are trials of the same task.
+        outcomes = [outcome for outcome in aligned_item.outcomes if outcome is not None]
+        if outcomes and tasks_by_item[outcomes[0].item].key in keys:
+            selected.append(aligned_item)
+    return selected
 
 
 def _sum_figures(

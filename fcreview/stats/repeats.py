@@ -318,6 +318,16 @@ def _compare_groups(
     if not questions:
         return None
 
+    pairs = _pair_trials(questions)
+    return GroupDifference(0, compute_difference(pairs), n_questions=len(questions))
+
+
+def _pair_trials(questions: Sequence[_Question]) -> ClusteredPairs:
+    """Pair the trials of two groups of runs at each question, and add up the pairs by cluster.
+
+    Which trials of two runs are a pair has no meaning, so all pairs count alike: the counts are
+    those that random pairs have on average.
+    """
     sizes: dict[Cluster, int] = {}
     differences: dict[Cluster, Fraction] = {}
     only_first = Fraction(0)
@@ -329,20 +339,17 @@ def _compare_groups(
         n_pairs = min(len(first_passes), len(second_passes))
 
         cluster = question.cluster
-        sizes[cluster] = sizes.get(cluster, 0) + n_pairs
         change = n_pairs * (first_rate - second_rate)
+        sizes[cluster] = sizes.get(cluster, 0) + n_pairs
         differences[cluster] = differences.get(cluster, Fraction(0)) + change
-        # Which trials of two runs are a pair has no meaning, so all pairs count alike.
         only_first += n_pairs * first_rate * (1 - second_rate)
         only_second += n_pairs * second_rate * (1 - first_rate)
-
-    pairs = ClusteredPairs(
+    return ClusteredPairs(
         sizes=list(sizes.values()),
         differences=list(differences.values()),
         only_a=float(only_first),
         only_b=float(only_second),
     )
-    return GroupDifference(0, compute_difference(pairs), n_questions=len(questions))
 
 
 def _correct_p_values(summaries: Sequence[GroupSummary]) -> list[GroupSummary]:

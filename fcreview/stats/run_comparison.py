@@ -602,23 +602,27 @@ def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
     """Compare the verdicts of runs A and B on some items. `category` is None for all items."""
+    # An item counts if both runs have it. One of the runs can still lack a verdict on it.
     verdict_pairs = []
     for item in items:
-        a, b = item.outcomes
-        if a is not None and b is not None:
-            verdict_pairs.append((a.verdict, b.verdict))
+        outcome_a, outcome_b = item.outcomes
+        if outcome_a is not None and outcome_b is not None:
+            verdict_pairs.append((outcome_a.verdict, outcome_b.verdict))
     counts = count_verdict_pairs(
         (a, b) for a, b in verdict_pairs if a is not None and b is not None
     )
     n_verdicts_a = sum(a is not None for a, _ in verdict_pairs)
     n_verdicts_b = sum(b is not None for _, b in verdict_pairs)
 
+    # Items of one question, and questions of one cluster, depend on each other, which the intervals
+    # take into account.
     questions = group_by_question(items)
     clusters = _sum_clusters(questions)
     reviews = _count_reviews(questions)
     difference = compute_difference(clusters.pairs)
     if reviews.depends_on_run:
-        # Reviews of one run only would decide the comparison.
+        # Reviews of one run only would decide the comparison, so it has neither an interval nor a
+        # test.
         difference = replace(difference, low=None, high=None, p=None, test=None)
     return ComparisonGroup(
         category=category,
@@ -652,7 +656,7 @@ class _ClusterSums:
 
 
 def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
-    """Add up the verdicts of A and B in each cluster."""
+    """Add up the passes of runs A and B in each cluster of questions that depend on each other."""
     sums_by_cluster: defaultdict[Cluster, _ClusterSum] = defaultdict(_ClusterSum)
     only_a: Number = 0
     only_b: Number = 0

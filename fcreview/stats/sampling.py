@@ -320,7 +320,15 @@ def assign_shares(
 def _add_repeats(
     annotator: str, contents: Sequence[str], order: list[int], options: ShareOptions
 ) -> AnnotatorShare:
-    """Repeat random items of the first segment in the last segment."""
+    """Add hidden duplicates to the items of an annotator: random items of the first segment, which
+    come again in the last segment, when the annotator has reviewed many others.
+
+    Args:
+        annotator: Name of the annotator.
+        contents: The content of each item of the sample, which makes the random order.
+        order: The annotator's items in order, as indexes in `contents`.
+        options: The number of duplicates, and the random seed.
+    """
     segment_size = len(order) // _SEGMENTS
     if options.repeats > segment_size:
         raise SamplingError(
@@ -331,10 +339,10 @@ def _add_repeats(
     shuffled = _shuffle_indexes(contents, first_segment, options.seed, f"repeats {annotator}")
     repeated = shuffled[: options.repeats]
 
+    # The duplicates are mixed with the items of the last segment.
     last_start = len(order) - segment_size
-    last_segment = _shuffle_indexes(
-        contents, order[last_start:] + repeated, options.seed, f"again {annotator}"
-    )
+    last_items = order[last_start:] + repeated
+    last_segment = _shuffle_indexes(contents, last_items, options.seed, f"again {annotator}")
     positions = [
         position for position, item in enumerate(last_segment, last_start) if item in repeated
     ]

@@ -415,25 +415,23 @@ def build_error_table(
     ]
     sources = _group_errors_by_source(error_groups)
     rows: list[Row] = []
+    filters: list[str] = []
+    is_shortened = False
     for source in sources:
         # The heading opens the items of all kinds, also of those that are not shown.
         items = _list_kind_items(source.kinds)
         rows.append(make_heading_row(source.heading, len(columns), items=items))
-        rows += [_build_error_row(kind) for kind in source.kinds[:max_groups]]
+        filters.append("")
+        for kind in source.kinds[:max_groups]:
+            rows.append(_build_error_row(kind))
+            filters.append((build_filter(kind) or "") if build_filter else "")
+        is_shortened |= max_groups is not None and len(source.kinds) > max_groups
 
     notes = []
-    if max_groups is not None and any(len(source.kinds) > max_groups for source in sources):
+    if is_shortened:
         notes.append(f"The table lists the {max_groups} most frequent kinds of each source.")
     table = Table(columns, rows, title="calibration errors", notes=notes, graphic_at=len(columns))
-    if build_filter is None:
-        return table
-
-    filters = []
-    for source in sources:
-        # A heading has no filter.
-        filters.append("")
-        filters += [build_filter(kind) or "" for kind in source.kinds[:max_groups]]
-    return _add_filters(table, filters)
+    return _add_filters(table, filters) if build_filter else table
 
 
 @dataclass(frozen=True, slots=True)

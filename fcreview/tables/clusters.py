@@ -289,28 +289,40 @@ def _make_cluster_cells(
     normal type.
     """
     is_group = row.cluster is None
-    share = format_share(row.n_failures, n_failures)
-    cells = [_make_count_cell(row.n_failures, is_group=is_group)]
-    if is_group:
-        cells.append(Cell(share))
-        cells.append(Cell(name.name, "strong"))
-    else:
-        cells.append(Cell(share, "dim"))
-        cells.append(Cell(INDENT + name.name, "" if name.is_known else "dim"))
+    share = Cell(format_share(row.n_failures, n_failures), "" if is_group else "dim")
+    cells = [_make_count_cell(row.n_failures, is_group=is_group), share]
+    cells.append(_make_name_cell(name, is_group=is_group))
     if grouping == BY_ERROR_TYPE:
         cells.append(Cell(name.code, "dim"))
-
-    if row.cluster is None:
-        mostly = summarize_group(row.group, grouping)
-        examples = [cluster.examples[0] for cluster in row.group.clusters if cluster.examples]
-    else:
-        # The cluster has its name from the first of the two properties that divide the group.
-        _, inner = SUBDIVISIONS[grouping]
-        mostly = sanitize(row.cluster.names_by_grouping[inner] or "")
-        examples = row.cluster.examples
-    cells.append(Cell(mostly))
-    cells.append(Cell(sanitize(" ".join(examples[:MAX_EXAMPLES])), "dim"))
+    cells.append(Cell(_summarize_row(row, grouping)))
+    examples = _list_example_ids(row)[:MAX_EXAMPLES]
+    cells.append(Cell(sanitize(" ".join(examples)), "dim"))
     return cells
+
+
+def _make_name_cell(name: GroupName, *, is_group: bool) -> Cell:
+    """Return the cell with the name of a group or, indented, of a cluster."""
+    if is_group:
+        return Cell(name.name, "strong")
+    return Cell(INDENT + name.name, "" if name.is_known else "dim")
+
+
+def _summarize_row(row: ClusterRow, grouping: Grouping) -> str:
+    """Return what most failures of a group, or all failures of a cluster, have in common otherwise.
+
+    Two properties divide a group. The first one names its clusters, so this is the second one.
+    """
+    if row.cluster is None:
+        return summarize_group(row.group, grouping)
+    _, inner = SUBDIVISIONS[grouping]
+    return sanitize(row.cluster.names_by_grouping[inner] or "")
+
+
+def _list_example_ids(row: ClusterRow) -> Sequence[str]:
+    """Return the ids of items of a cluster, or one id of each cluster of a group."""
+    if row.cluster is not None:
+        return row.cluster.examples
+    return [cluster.examples[0] for cluster in row.group.clusters if cluster.examples]
 
 
 # -- table of groups with their parts

@@ -71,18 +71,18 @@ def build_rank_table(rankings: Sequence[NamedRanking], runs: Sequence[RunTitle])
         Column("against", priority=2),
     ]
     official = rankings[0]
-    official_ranks = {each.run: each.rank for each in official.ranking.ranks}
+    official_ranks = {run_rank.run: run_rank.rank for run_rank in official.ranking.ranks}
     rows: list[Row] = []
-    for ranking in rankings:
-        heading = describe_ranking(ranking)
-        if ranking is not official and ranking.ranking == official.ranking:
+    for named in rankings:
+        heading = describe_ranking(named)
+        if named is not official and named.ranking == official.ranking:
             rows.append(make_heading_row(f"{heading}{SEPARATOR}{AS_OFFICIAL}", len(columns)))
             continue
 
         rows.append(make_heading_row(heading, len(columns)))
-        for position, run_rank in enumerate(ranking.ranking.ranks):
+        for position, run_rank in enumerate(named.ranking.ranks):
             official_rank = official_ranks[run_rank.run]
-            duel = _find_duel(ranking, position)
+            duel = _find_duel(named, position)
             rows.append(_build_row(run_rank, runs, official_rank=official_rank, duel=duel))
     return Table(
         columns, rows, notes=_list_notes(rankings), graphic_at=GRAPHIC_COLUMN, scale="rank"

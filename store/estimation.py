@@ -884,6 +884,7 @@ def _build_joint_sample_item(
         probability_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
         if sample.queue.design.cluster:
             clusters.append(sample.frame.questions[content_key])
+    # Clusters are tasks or conversations, and each sample names that of an item in the same way.
     return JointSampleItem(
         status,
         queues=tuple(sample.queue.name for sample in samples),

@@ -485,6 +485,7 @@ class Outbox:
         A server that was restored from a backup can lack lines sent before.
         """
         previous = (self._offset, self._known, self._pending)
+        # Without a known line, all lines of the journal become pending.
         self._offset = 0
         self._known = set()
         self._pending = {}

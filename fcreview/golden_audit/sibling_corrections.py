@@ -33,17 +33,19 @@ def transfer_correction(
     corrected = list(sibling_calls)
     # From the end to the start, so that the places of earlier calls stay valid.
     for edit in reversed(list(_list_edits(old_calls, new_calls))):
+        # The neighbour is the old call that shows where the new calls go.
         neighbour = _find_neighbour(edit, old_calls)
         if neighbour not in sibling_place or not _is_together(edit, sibling_place):
             return None
 
-        place = sibling_place[neighbour]
-        turn = sibling_calls[place].turn
-        added_calls = [replace(call, turn=turn) for call in edit.new]
+        start = sibling_place[neighbour]
         is_behind_neighbour = neighbour < edit.start
-        start = place + 1 if is_behind_neighbour else place
-        n_replaced = edit.end - edit.start
-        corrected[start : start + n_replaced] = added_calls
+        if is_behind_neighbour:
+            start += 1
+        stop = start + edit.end - edit.start
+        # The sibling may have the calls in another turn.
+        turn = sibling_calls[sibling_place[neighbour]].turn
+        corrected[start:stop] = [replace(call, turn=turn) for call in edit.new]
     return _number_calls(corrected)
 
 

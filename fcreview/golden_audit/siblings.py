@@ -193,9 +193,9 @@ def _rank_contradiction(contradiction: Contradiction) -> tuple[bool, bool]:
 def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQuestion]]:
     """Return the groups of two or more siblings, in the order of their first questions.
 
-    Two questions are siblings if each is the most similar one to the other in its category. Several
-    questions with the same text are equally similar. A question of several datasets needs only a
-    similar text.
+    Two questions of different parts of a dataset (a version and category) are siblings if each is
+    the most similar one to the other in its part. Several questions with the same text are equally
+    similar. Two versions of one question, from different datasets, only need similar texts.
     """
     pairs = _list_similar_pairs(questions)
     best_similarities = _find_best_similarities(pairs)
@@ -203,8 +203,8 @@ def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQue
     for pair in pairs:
         is_best_for_first = pair.similarity == best_similarities[pair.first.item, pair.second.part]
         is_best_for_second = pair.similarity == best_similarities[pair.second.item, pair.first.part]
-        has_same_key = pair.first.key == pair.second.key
-        if has_same_key or (is_best_for_first and is_best_for_second):
+        is_same_question = pair.first.key == pair.second.key
+        if is_same_question or (is_best_for_first and is_best_for_second):
             groups.join(pair.first, pair.second)
     return [group for group in groups.list_groups() if len(group) > 1 and not _is_ambiguous(group)]
 

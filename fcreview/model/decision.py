@@ -349,6 +349,7 @@ def has_seen_other_verdicts(
         golden_hash: Hash of the current golden answer. Events on another one do not count.
         presentation: 1 for the normal review of the item, 2 for its hidden duplicate.
     """
+    # Whether the annotator decided the item in its normal review (1), and in its duplicate (2).
     decided_presentations: set[int] = set()
     for n_events, event in enumerate(events, start=1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
@@ -366,7 +367,8 @@ def has_seen_other_verdicts(
             events_until_then, retracted, prediction_hash, golden_hash, presentation=shown_as
         )
         item_decision, *_ = decide(opinions, context, annotator)
-        if item_decision.mine is not None:
+        has_verdict = item_decision.mine is not None
+        if has_verdict:
             decided_presentations.add(shown_as)
     return presentation in decided_presentations
 

@@ -217,14 +217,27 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
     if not overrides_pass_or_fail:
         return None
 
-    # `needs` says which parts must pass. Without it, all calls of all turns must pass.
-    if context.needs is None:
-        confirmed_passes = _select_confirmed_passes(benchmark_verdicts, overriding)
-        return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
+    if context.needs is not None:
+        return _roll_up_by_needs(context.needs, overriding, benchmark_verdicts)
+    # Without `needs`, all calls of all turns must pass.
+    confirmed_passes = _select_confirmed_passes(benchmark_verdicts, overriding)
+    return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
 
+
+def _roll_up_by_needs(
+    needs: Iterable[Iterable[str]], overriding: PartVerdicts, benchmark: PartVerdicts
+) -> bool | None:
+    """Return the item verdict by the benchmark's rule which parts must pass, or None if it stays
+    open.
+
+    Args:
+        needs: Groups of parts. Of each group, at least one part must pass.
+        overriding: The annotator's verdicts that differ from the benchmark's.
+        benchmark: The benchmark's verdicts, which count for the other parts.
+    """
     if overriding.get(RESPONSE) is False:
         return False
-    if _is_each_need_met(context.needs, overriding, benchmark_verdicts):
+    if _is_each_need_met(needs, overriding, benchmark):
         return True
     # Without a failure by the annotator, the missing parts may be right.
     if False in overriding.values():

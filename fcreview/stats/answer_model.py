@@ -173,7 +173,12 @@ class AnswerModel:
     def _build_pool(
         self, kind: AutomaticOutcome, automatic: Any, n_draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
-        """Build the pool for items with a kind of automatic answer. `automatic` is an example."""
+        """Build the pool of answers that may be right for items with a kind of automatic answer.
+        Right answers are drawn from those that annotators gave to such items and, with little
+        weight, from a prior (the atoms).
+
+        `automatic` is an example of the automatic answers.
+        """
         observed, answers_of_other_kinds = self._collect_human_answers(kind)
 
         # An answer from the prior is one that annotators gave to other items, or a value of the

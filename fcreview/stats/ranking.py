@@ -330,8 +330,12 @@ def _find_rank_interval(ranks: IntArray) -> tuple[int, int]:
 
 
 def _find_pairs_not_told_apart(values: FloatArray, drawn: FloatArray) -> BoolArray:
-    """Return for each pair of runs whether they cannot be told apart. A run has no pair with
-    itself.
+    """Return for each pair of runs whether they cannot be told apart: neither is better in nearly
+    all draws, or their values are equal. A run has no pair with itself.
+
+    Args:
+        values: The value of each run.
+        drawn: Random draws of the values, of shape (draws, runs).
     """
     n_draws, n_runs = drawn.shape
     is_better = np.zeros((n_runs, n_runs), dtype=np.bool_)

@@ -167,7 +167,8 @@ class _StoredCounts:
         """Return the row of a run in the list of runs: its counts in total and by category."""
         categories = self.categories_by_run.get(run, [])
         not_run_by_category = self.not_run_by_run.get(run, {})
-        # This sets counts to 0, so it comes before they are added up.
+        # The score files of some categories state an accuracy, but list only failing items. This
+        # sets the verdict counts of such categories to 0, so it comes before they are added up.
         headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
 
         counts = _add_up_categories(categories)

@@ -239,8 +239,8 @@ class ViewOrders:
         params = condition.params
         item = "i.item"
         order = "i.item"
-        # A share has its own order, and hidden duplicates.
         if view.queue_file and view.share:
+            # A share has its own order, and hidden duplicates, which have numbers of their own.
             source += f" JOIN queue_places q ON {_IN_SHARE}"
             params = [view.queue_file, self._annotator, *params]
             item = "q.number AS item"
@@ -248,6 +248,7 @@ class ViewOrders:
         elif not view.queue_file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
         if view.queue == SUSPECTS_QUEUE:
+            # The order of the suspects is the column `place` of this table.
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
         return _OrderQuery(
             item,

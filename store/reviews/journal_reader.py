@@ -255,6 +255,7 @@ class JournalReader:
             if events is None:
                 return None
 
+            # A line in several files comes from the first of them.
             file_by_hash = {line.event.hash: file for file, line in reversed(lines_of_annotator)}
             ordered += self._drop_known_events(events, file_by_hash)
         return ordered

@@ -96,6 +96,7 @@ class ItemIndex:
     """Finds the items of the database by key, and caches the results."""
 
     def __init__(self, connection: Connection) -> None:
+        """Read which runs the store has. Their items are loaded when they are needed."""
         self._connection = connection
         self._references: dict[ItemKey, list[ItemReference]] = {}
         self._contexts: dict[int, RollUpContext] = {}
@@ -186,18 +187,19 @@ class ItemIndex:
         self._references.update({key: [] for key in keys})
         if not keys:
             return
-        # Each field of the keys is passed as one list, in the parameters $2, $3 and so on.
-        names = ", ".join(
-            f"unnest(${place}::VARCHAR[]) AS {name}"
-            for place, name in enumerate(ItemKey._fields, 2)
+
+        # The keys become the rows of a table `k`. Each field of the keys is passed as one list, in
+        # the parameters $2, $3 and so on. `place` is the index of a key.
+        columns = ", ".join(
+            f"unnest(${number}::VARCHAR[]) AS {name}"
+            for number, name in enumerate(ItemKey._fields, 2)
         )
+        values_by_field = [list(values) for values in zip(*keys, strict=True)]
         rows = self._fetch(
             "SELECT k.place, i.item, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
-            " FROM items i JOIN"
-            f" (SELECT unnest(range($1::BIGINT)) AS place, {names}) k USING"
-            f" ({', '.join(ItemKey._fields)})"
-            " ORDER BY i.item",
-            [len(keys), *(list(column) for column in zip(*keys, strict=True))],
+            f" FROM items i JOIN (SELECT unnest(range($1::BIGINT)) AS place, {columns}) k"
+            f" USING ({', '.join(ItemKey._fields)}) ORDER BY i.item",
+            [len(keys), *values_by_field],
         )
         for place, *reference in rows:
             self._references[keys[place]].append(ItemReference(*reference))
@@ -410,18 +412,16 @@ class EventIndex:
         if len(references) < 2:
             return events
 
-        hashes = (prediction_hash, golden_hash)
-        other_answers = [
-            other for other in references if (other.prediction_hash, other.golden_hash) != hashes
-        ]
+        # An event on none of the present answers is on an earlier answer of any of the runs, so it
+        # counts for all of them.
         events_on_item = []
         for event in events:
-            is_current = not is_stale(event, prediction_hash, golden_hash)
-            is_on_other_answer = any(
-                not is_stale(event, other.prediction_hash, other.golden_hash)
-                for other in other_answers
+            is_on_this_answer = not is_stale(event, prediction_hash, golden_hash)
+            is_on_any_answer = any(
+                not is_stale(event, reference.prediction_hash, reference.golden_hash)
+                for reference in references
             )
-            if is_current or not is_on_other_answer:
+            if is_on_this_answer or not is_on_any_answer:
                 events_on_item.append(event)
         return events_on_item
 

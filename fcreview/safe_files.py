@@ -270,8 +270,9 @@ def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> 
     is_folder = bool(max_mode & stat.S_IXUSR)
     owner_mode = stat.S_IRWXU if is_folder else stat.S_IRUSR | stat.S_IWUSR
     parent_mode = os.fstat(parent_descriptor).st_mode
-    new_permissions = parent_mode & max_mode | owner_mode
+    new_permissions = (parent_mode & max_mode) | owner_mode
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    # Bits that are no permissions, such as that of a folder whose files keep its group, stay.
     special_bits = mode & ~_PERMISSION_BITS
     # Another user owns the file, or the file system has no permissions.
     with contextlib.suppress(OSError):

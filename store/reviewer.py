@@ -89,6 +89,7 @@ class Reviewer:
         """Return the further fields of a review, and its annotation with the automatic verdict that
         it overrides. See `review` for the arguments.
         """
+        # A blind detail lacks the automatic verdicts, so that the store must say which one counts.
         if detail is None or detail.row.item != item or self._store.blind:
             return self._fetch_fields_and_override(item, annotation)
         fields = {

@@ -376,20 +376,19 @@ class _Facts:
         were not done yet come first.
         """
         given = call.arguments or {}
-        best: Call | None = None
-        best_rank = (False, -1)
-        for index, action in enumerate(self.golden):
-            if action.name != call.name:
-                continue
+
+        def compute_rank(index: int) -> tuple[bool, int]:
+            is_open = index not in self.done
+            wanted = _get_first_accepted_values(self.golden[index])
             n_equal = sum(
-                _is_same_argument(value, given.get(name))
-                for name, value in _get_first_accepted_values(action).items()
+                _is_same_argument(value, given.get(name)) for name, value in wanted.items()
             )
-            rank = (index not in self.done, n_equal)
-            if rank > best_rank:
-                best = action
-                best_rank = rank
-        return best
+            return is_open, n_equal
+
+        indexes = [index for index, action in enumerate(self.golden) if action.name == call.name]
+        if not indexes:
+            return None
+        return self.golden[max(indexes, key=compute_rank)]
 
     def _find_user_fault(self, write: _Write) -> DecisiveStep | None:
         """Return the step at which the user asked for a wrong call, or None if the call is the

@@ -598,12 +598,14 @@ def _add_verdicts_from_criteria(
 
     # Verdicts that are added below must not count as disputed.
     disputed = _find_disputed_targets(collected)
+    # Adjudicated verdicts replace those of each annotator.
     combined = {
         name: {**own, **definite.adjudicated} for name, own in definite.by_annotator.items()
     }
     _add_to_reviewed_criteria(
         collected, combined, _list_reviewed_targets(definite.by_annotator), context
     )
+    # A criterion that nobody reviewed is added only if it is disputed for another reason.
     undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
     _add_disputed_criteria(collected, undisputed, context)
 

@@ -39,6 +39,9 @@ def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statis
     """
 
     def compute_mean_agreement(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         return _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
 
     return compute_mean_agreement
@@ -60,6 +63,9 @@ def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
     is_equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         n_units = pattern_counts.sum(1)
         observed = _divide_or_nan(pattern_counts @ is_equal, n_units)
 
@@ -84,6 +90,9 @@ def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
     agreement = compute_pairwise_agreement(label_counts)
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         category_counts = pattern_counts @ label_counts
         prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
         observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
@@ -109,6 +118,9 @@ def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
     n_other_categories = label_counts.shape[1] - 1 or np.nan
 
     def compute_ac1(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs)
 
         n_units = pattern_counts.sum(1, keepdims=True)
@@ -145,6 +157,9 @@ def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Stat
     agreement = weights[labels[:, 0], labels[:, 1]]
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         n_units = pattern_counts.sum(1)
         observed = _divide_or_nan(pattern_counts @ agreement, n_units)
 
@@ -179,6 +194,9 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
         chance_factor = weights.sum() / (n_categories * (n_categories - 1))
 
     def compute_ac2(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs)
 
         n_units = pattern_counts.sum(1, keepdims=True)
@@ -202,6 +220,9 @@ def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> 
     disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
 
     def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         category_counts = pattern_counts @ label_counts
         expected = ((category_counts @ distance) * category_counts).sum(1)
         return _compute_alpha_from_disagreement(
@@ -225,13 +246,15 @@ def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
     pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 
     def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
+        """Compute the coefficient for each row of `pattern_counts`: how many units have each
+        pattern of labels.
+        """
         category_counts = pattern_counts @ label_counts
         mean_rank = category_counts.cumsum(1) - category_counts / 2
         distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
+        observed = ((pattern_counts @ pairs) * distance).sum(1)
         expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
-        return _compute_alpha_from_disagreement(
-            ((pattern_counts @ pairs) * distance).sum(1), expected, category_counts.sum(1)
-        )
+        return _compute_alpha_from_disagreement(observed, expected, category_counts.sum(1))
 
     return compute_alpha
 

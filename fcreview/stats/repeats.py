@@ -354,16 +354,16 @@ def _pair_trials(questions: Sequence[_Question]) -> ClusteredPairs:
 
 def _correct_p_values(summaries: Sequence[GroupSummary]) -> list[GroupSummary]:
     """Add the p values that are corrected for the number of compared groups (Holm 1979)."""
-    p_values = []
-    for summary in summaries:
+    p_value_by_index: dict[int, float] = {}
+    for index, summary in enumerate(summaries):
         if summary.versus_best is not None and summary.versus_best.difference.p is not None:
-            p_values.append(summary.versus_best.difference.p)
-    corrected = iter(adjust_by_holm(p_values))
+            p_value_by_index[index] = summary.versus_best.difference.p
+    corrected = adjust_by_holm(list(p_value_by_index.values()))
 
-    results = []
-    for summary in summaries:
-        versus_best = summary.versus_best
-        if versus_best is not None and versus_best.difference.p is not None:
-            versus_best = replace(versus_best, p_holm=next(corrected))
-        results.append(replace(summary, versus_best=versus_best))
+    results = list(summaries)
+    for index, p_holm in zip(p_value_by_index, corrected, strict=True):
+        versus_best = summaries[index].versus_best
+        if versus_best is not None:
+            versus_best = replace(versus_best, p_holm=p_holm)
+        results[index] = replace(summaries[index], versus_best=versus_best)
     return results

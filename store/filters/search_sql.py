@@ -114,7 +114,7 @@ def build_incident_conditions(is_incident: str, kind: str, certainty: str) -> di
 
     `any` selects the incidents that figures without incidents leave out, and `none` all other
     items. A kind of incident also selects items that figures keep: those with a used-up limit or a
-    weak mark. The arguments are SQL expressions.
+    weak mark. `weak` selects all items with a weak mark. The arguments are SQL expressions.
     """
     by_kind = {name: f"({kind}) = '{name}'" for name in INCIDENT_KINDS}
     return by_kind | {

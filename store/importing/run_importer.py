@@ -211,10 +211,11 @@ class ImportPlanner:
             earlier_run = earlier_runs.get(_make_language_free_key(plan.run, results))
             if earlier_run is None or key in self._index.runs:
                 continue
-            if not plan.run.language:
-                plan.run.language = earlier_run.info.language
-            else:
+            if plan.run.language:
                 numbers[key] = earlier_run.run_number
+            else:
+                # With this language, the planned run has the key of the stored run.
+                plan.run.language = earlier_run.info.language
         return numbers
 
     def _find_stored_runs_without_plan(
@@ -478,6 +479,7 @@ def import_runs(
         with import_lock(workspace):
             summary = new_import().run()
     except (OSError, duckdb.IOException) as error:
+        # A workspace that nobody can write to is fine if the store is up to date.
         if getattr(error, "errno", None) in _READ_ONLY_ERRORS:
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:

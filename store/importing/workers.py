@@ -442,6 +442,7 @@ class _SplitRun:
         n_part_bytes = sum(part.n_bytes for part in self._parts)
         for part in self._parts:
             share = part.n_bytes / max(n_part_bytes, 1)
+            # A job hashes its sources. The parts take turns, so that each file is hashed once.
             sources = self._job.sources[part.index :: len(self._parts)]
             job = replace(self._job, plan=replace(self._job.plan, part=part), sources=sources)
             yield _ReadTask(job, share * self._job.n_result_bytes)
@@ -475,6 +476,7 @@ class _SplitRun:
         """Return the job that reads the end of the run. If a part failed, the run fails."""
         outcomes = [self._outcomes[part.index] for part in self._parts]
         for outcome in outcomes:
+            # The run is then read again as a whole.
             if outcome.has_dependent_parts:
                 return self._job
             if outcome.staged is None:

@@ -281,7 +281,8 @@ class ViewOrders:
         """
         limit = FIRST_ROWS if has_rows else 0
         n_rows = self._create_order_table(table, replace(query, limit=limit))
-        if has_rows and n_rows < limit:
+        has_all_items = has_rows and n_rows < limit
+        if has_all_items:
             n_items = n_rows
         elif n_items is None:
             counted = f"SELECT count(*) {query.source} WHERE {query.where}"
@@ -458,6 +459,7 @@ def split_into_chunks(
         or view.queue in PARTIAL_QUEUES
     )
     listed = "list(item)" if is_subset else "NULL"
+    # `part` is the number of the chunk that an item belongs to.
     rows = connection.execute(
         f"SELECT min(item), max(item), {listed} FROM"
         f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part"
@@ -527,6 +529,7 @@ def _count_facet_values(
     """Count the items by the values of several facets, with one pass over the items."""
     rows = connection.execute(_build_facets_query(condition, names), condition.params).fetchall()
     counts: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    # A row has a value of one facet. The values of the others are NULL.
     for *values, grouping_bits, count in rows:
         index = _find_grouped_column(grouping_bits, len(names))
         name = names[index]

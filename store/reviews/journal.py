@@ -398,6 +398,7 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
                 return parse_line(line).hash, fragment
         if start == 0:
             return "", fragment
+        # The last valid line begins before the window.
         window *= 8
 
 

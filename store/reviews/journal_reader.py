@@ -286,8 +286,9 @@ class JournalReader:
         new = []
         for event in events:
             identity = event.annotator, event.event
-            known = self._read_events.setdefault(identity, event)
-            if known is event:
+            known = self._read_events.get(identity)
+            if known is None:
+                self._read_events[identity] = event
                 if identity in self._informed:
                     # The server's record takes precedence over the line.
                     event.blind = False
@@ -581,14 +582,18 @@ class _JournalFile:
         if stated is not None:
             self.hashes.add(stated)
         copy = torn_line_path(self.path, line)
-        with contextlib.suppress(OSError):
-            if self.files.read(copy, MAX_JOURNAL_BYTES) == line:
-                self.torn.append(
-                    f"{self.name} line {self.n_lines} is incomplete and was copied to"
-                    f" torn/{copy.name}"
-                )
-                return
-        self.add_warning(f"{self.name} line {self.n_lines} was skipped: {reason}")
+        if self._is_copied(line, copy):
+            self.torn.append(
+                f"{self.name} line {self.n_lines} is incomplete and was copied to torn/{copy.name}"
+            )
+        else:
+            self.add_warning(f"{self.name} line {self.n_lines} was skipped: {reason}")
+
+    def _is_copied(self, line: bytes, copy: Path) -> bool:
+        try:
+            return self.files.read(copy, MAX_JOURNAL_BYTES) == line
+        except OSError:
+            return False
 
 
 def _read_stated_hash(line: bytes) -> str | None:

@@ -313,6 +313,7 @@ def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
 def _serialize_lines(
     entries: Iterable[ErrataEntry], rules: Sequence[EquivalenceRule]
 ) -> Iterator[bytes]:
+    """Yield the lines of an errata file after its header: corrections, then rules."""
     for entry in entries:
         yield _serialize_line(entry.as_json())
     for rule in rules:

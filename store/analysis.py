@@ -298,6 +298,9 @@ class UnblindedAnalysis:
         """Return the open disagreements in item order."""
 
         def find_on_items() -> list[ItemDisagreement]:
+            """Find the disagreements on the reviewed items of the view, which need at least two
+            opinions.
+            """
             disagreements = []
             for item in self._iter_reviewed_items(view, with_bulk=True):
                 # A single proposed golden fix needs an adjudicator too.
@@ -316,6 +319,7 @@ class UnblindedAnalysis:
         """
 
         def find_on_item() -> list[Disagreement]:
+            """Find the disagreements on the item from all opinions on it and its parts."""
             key, prediction_hash, golden_hash = self._reviews.fetch_key_and_hashes(item)
             opinions = self._reviews.events.compute_opinions(key, prediction_hash, golden_hash)
             hashes = (prediction_hash, golden_hash)

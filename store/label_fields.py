@@ -477,6 +477,9 @@ class _ChunkReader:
         )
 
     def _fetch_judgements(self) -> dict[int, list[dict[str, Any]]]:
+        """Return item number -> its verdicts of `fcreview judge`, as objects with the keys
+        `JUDGEMENT_FIELDS`.
+        """
         judgements: dict[int, list[dict[str, Any]]] = {}
         for item, *values in self._fetch(
             "SELECT item, judge, target, criterion, verdict, rationale, model, prompt_hash, split,"

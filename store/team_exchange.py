@@ -624,6 +624,7 @@ class TeamSync:
     """Sends and receives lines in a background thread. Other threads read only `status`."""
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
+        """Prepare the thread that exchanges lines with the team's server. `start` starts it."""
         self.status = SyncStatus()
         self._workspace = workspace
         self._link = link

@@ -604,6 +604,7 @@ def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     parsed_docs: list[dict[str, Any]] = []
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
+        """Return the schema of a function doc, which is parsed only once."""
         doc_id = id(raw)
         if doc_id not in schemas:
             schemas[doc_id] = read_function_schema(raw)

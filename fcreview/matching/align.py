@@ -153,6 +153,7 @@ class _Replacements:
     def __init__(
         self, golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
     ) -> None:
+        """Prepare to say which golden and predicted calls of a turn may be paired."""
         self._golden = golden
         self._predicted = predicted
         self._rules = rules
@@ -383,6 +384,7 @@ class _HungarianMethod:
     """
 
     def __init__(self, costs: list[list[float]]) -> None:
+        """Start without an assigned row. `costs` has the cost of each row and column."""
         self._costs = costs
         n_columns = len(costs[0])
         self._row_prices = [0.0] * len(costs)
@@ -451,6 +453,7 @@ class _ShortestPath:
     """Shortest paths from a row to the columns, found by Dijkstra's algorithm."""
 
     def __init__(self, n_columns: int) -> None:
+        """Start with paths to none of the columns."""
         self.distances = [inf] * n_columns
         self.previous: list[int | None] = [None] * n_columns
         """Column before each column on its path; None for the first column."""

@@ -378,6 +378,7 @@ class _Facts:
         given = call.arguments or {}
 
         def compute_rank(index: int) -> tuple[bool, int]:
+            """Rank open actions first, then those with more arguments equal to the call's."""
             is_open = index not in self.done
             wanted = _get_first_accepted_values(self.golden[index])
             n_equal = sum(
@@ -609,15 +610,17 @@ class _UserMessages:
     def __init__(
         self, messages: Sequence[ChatMessage], before: int, descriptions: ObjectDescriptions
     ) -> None:
+        """Select the user's messages before the message with the number `before`.
+
+        `descriptions` has the objects, such as flights, that results of tools described until then.
+        """
         texts = [
             (number, message.content)
             for number, message in enumerate(messages, start=1)
             if message.role == "user" and number < before and message.content
         ]
         self.turns = texts[::-1]
-        """(number, text) of the user's messages before the message with the number `before`,
-        latest first.
-        """
+        """(number, text) of these messages, latest first."""
         self.descriptions = descriptions
 
     def find_messages_with(self, value: str) -> list[int]:

@@ -293,6 +293,7 @@ class _ContainerText:
         self._style = style
         self._indent = indent
         self._texts: list[str] = []
+        # New parts get the separator of the last part. `node` is the unchanged object or list.
         separators = [part.separator for part in node.parts if part.separator]
         self._usual_separator = separators[-1] if separators else self._make_separator()
 

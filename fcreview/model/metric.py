@@ -123,6 +123,7 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
+        """Return the cached result for the item, or compute and cache it."""
         if item.cache is None:
             item.cache = {}
         if compute not in item.cache:

@@ -357,6 +357,7 @@ def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
 
 class _Parser:
     def __init__(self, text: str, blind: bool) -> None:
+        """Split a filter into tokens. Raises FilterError if it is invalid or has too many values."""
         self._text = text
         self._blind = blind
         self._tokens = tokenize(text)

@@ -50,6 +50,7 @@ class SharedRowCache:
     """Content hashes of all function docs and questions that a staging file already contains."""
 
     def __init__(self) -> None:
+        """Start without rows."""
         # hashes of function docs (text) and questions (numbers)
         self.written_hashes: set[str | int] = set()
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}

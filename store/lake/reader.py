@@ -138,6 +138,7 @@ class LakeConnection:
     has_file_for_each_run = True  # see `fcreview.store.database.and_runs_of_items_sql`
 
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
+        """Prepare a connection to the files of a lake. `update_views` makes them readable."""
         self.connection = connection
         self._files = files
         self._contents = contents
@@ -402,6 +403,7 @@ class LakeConnection:
         return queries
 
     def _list_small_columns(self, table: str) -> _SmallColumns:
+        """Return the columns of a table that are read from all runs and indexes."""
         types = self._fetch_column_types(_TABLES[table])
         if table != "items":
             return _SmallColumns(types)

@@ -112,6 +112,15 @@ class ViewOrders:
         *,
         blind: bool,
     ) -> None:
+        """Start without orders.
+
+        Args:
+            connection: The connection to the store.
+            queue_items: The table with the items of queue files.
+            load_suspects: Fills the table with the suspects of a view.
+            annotator: The annotator whose shares of queues and reviews count.
+            blind: Whether orders must not depend on verdicts.
+        """
         self._connection = connection
         self._queue_items = queue_items
         self._load_suspects = load_suspects

@@ -135,6 +135,7 @@ class LineOrder:
     """The ordered lines of one annotator, from all files. Later lines can be added at the end."""
 
     def __init__(self) -> None:
+        """Start without lines."""
         # By hash of the line.
         self._places: dict[str, Place] = {}
         self._server_places: Mapping[str, Place] = {}

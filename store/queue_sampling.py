@@ -404,6 +404,7 @@ def _expand_share(share: AnnotatorShare, unit_sizes: Sequence[int]) -> Annotator
 
     The items of a unit stay together and in dataset order.
     """
+    # Items are numbered unit by unit. These are the numbers of the first item of each unit.
     first_items = list(itertools.accumulate(unit_sizes, initial=0))
     order: list[int] = []
     repeats: list[int] = []

@@ -510,6 +510,7 @@ class Outbox:
         saved.
         """
         batch = self._select_next_batch()
+        # Why the server refuses a line, by the position of the line in the batch.
         reasons = server.push_lines(list(batch.values())) if batch else {}
         for position, line_hash in enumerate(batch):
             if position in reasons:

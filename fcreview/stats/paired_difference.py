@@ -266,6 +266,7 @@ def _distribute_positive_sum(sizes: Counter[int]) -> list[float]:
     """Return the probability of each sum of the positive differences, from 0, if all signs are
     random. `sizes` contains how often each absolute difference occurs.
     """
+    # chances[s] is the probability of the sum s. The sizes are added one after the other.
     chances = [1.0]
     for size, count in sizes.items():
         extended = [0.0] * (len(chances) + size * count)

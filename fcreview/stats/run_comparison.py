@@ -316,8 +316,8 @@ def _find_cluster(outcome: ItemOutcome, identity: Cluster, *, is_trial: bool) ->
     if is_trial or outcome.group is None:
         return identity
 
-    # The other groups are conversations.
-    # Domains number their tasks alike. A conversation can have items of several categories.
+    # The groups of some benchmarks are tasks, which different domains (categories) number alike.
+    # Other groups are conversations, which can have items of several categories.
     are_tasks = find_benchmark_rules(key.benchmark).groups_are_tasks
     domain = key.category if are_tasks else ""
     return key.language, domain, "group", outcome.group

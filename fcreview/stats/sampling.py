@@ -195,8 +195,10 @@ def _find_strata_above_minimum(sizes: Mapping[str, int], total: int) -> list[str
     """
     proportional = list(sizes)
     while True:
+        # What is left of the sample after one item for each other stratum.
         remaining = total - (len(sizes) - len(proportional))
         size_sum = sum(sizes[name] for name in proportional)
+        # The part of a stratum is remaining * size / size_sum.
         large = [name for name in proportional if sizes[name] * remaining >= size_sum]
         if len(large) == len(proportional):
             return proportional

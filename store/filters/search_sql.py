@@ -328,7 +328,6 @@ def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionB
     With `list_column`, the names in `columns` are fields of the structs in this list column. This
     takes a third less time than a join with `unnest`.
     """
-
     names = [f"element.{name}" for name in columns] if list_column else columns
     any_matches = " OR ".join(f"regexp_matches({name}, ?, 'i')" for name in names)
     condition = f"({any_matches})"

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
@@ -117,7 +117,7 @@ class _SmallColumns:
 
     types_in_runs: Mapping[str, str]
     """SQL type by name, for the files of runs."""
-    computed: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    computed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Columns that only the files of indexes have: name -> (SQL type, SQL expression). For the
     files of runs, the expression computes them.
     """

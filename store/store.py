@@ -506,7 +506,6 @@ class Store:
 
         def count_in_view() -> int:
             """Load the suspects of the view, most suspect first, and count the strong ones."""
-            # This loads the suspects.
             self._orders.get_order(view, min_rows=1)
             suspicions = self._suspects.get_suspicions(view)
             # Strong suspects that the filter of the view excludes do not count, so the first items

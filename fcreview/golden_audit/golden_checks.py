@@ -777,6 +777,7 @@ class TextContent:
     __slots__ = ("numbers", "scaled", "stems", "text")
 
     def __init__(self, text: str) -> None:
+        """Find the numbers of a text, also in other units, and the beginnings of its words."""
         self.text = text.casefold()
         self.numbers = find_numbers(self.text)
         self.scaled = {f"{number * scale:.9g}" for number in self.numbers for scale in UNIT_SCALES}

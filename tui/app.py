@@ -557,9 +557,9 @@ class FcreviewApp(App[int]):
         queue = self.screen_stack[0]
         if switch.position is not None or not isinstance(queue, QueueScreen):
             return switch
-        position = self.session.adapt_position_to_annotator(
-            switch.annotator, self._find_queue_position(queue)
-        )
+        position = self._find_queue_position(queue)
+        if switch.hides_models is None:
+            position = self.session.adapt_position_to_annotator(switch.annotator, position)
         return replace(switch, position=position)
 
     def _start_to_quit_on_signal(self, exit_code: int) -> None:

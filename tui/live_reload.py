@@ -381,6 +381,8 @@ class LiveReload:
 
         It is not shown again if the next import has the same warning.
         """
+        self._unshown_import: ReloadResult | None = None
+        """Last import, if it could not be shown yet."""
         self._tasks: list[asyncio.Task[None]] = []
         self._reload_lock = asyncio.Lock()
         """Lock that prevents two reloads at the same time."""
@@ -412,27 +414,38 @@ class LiveReload:
             if status.received == n_shown:
                 continue
 
-            n_shown = status.received
             started = monotonic()
-            # If this fails, the next received reviews start another attempt.
+            # If this fails, the next check tries again.
             with suppress(FcreviewError, NoMatches):
                 await self._show_received_reviews()
+                n_shown = status.received
             # If showing takes long, wait longer, so that the app stays responsive.
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
     async def _watch_journals(self, workspace: Workspace) -> None:
         """Show the reviews of the annotator's other browser tabs, and of other annotators."""
         known_sizes = await asyncio.to_thread(measure_journals, workspace)
+        is_shown = True
         while True:
             await asyncio.sleep(JOURNAL_INTERVAL)
             sizes = await asyncio.to_thread(measure_journals, workspace)
-            if sizes == known_sizes:
+            if sizes == known_sizes and is_shown:
                 continue
+            # After a failed attempt, the store may have read the reviews, but they are not shown.
+            must_show = not is_shown
             known_sizes = sizes
-            # If this fails, the next change starts another attempt.
-            with suppress(FcreviewError, NoMatches):
-                if await self._session.read(lambda store: store.has_new_reviews()):
-                    await self._show_received_reviews()
+            is_shown = await self._try_to_show_new_reviews(must_show=must_show)
+
+    async def _try_to_show_new_reviews(self, *, must_show: bool) -> bool:
+        """Show the reviews in the journals that are new for the store, or with `must_show` in any
+        case. Return False if that fails, for example because a screen is just closing.
+        """
+        try:
+            if must_show or await self._session.read(lambda store: store.has_new_reviews()):
+                await self._show_received_reviews()
+        except (FcreviewError, NoMatches):
+            return False
+        return True
 
     def _show_team_note(self, note: str) -> None:
         """Show the state of the exchange with the team's server in the top line of all screens."""
@@ -484,12 +497,19 @@ class LiveReload:
     async def _import_and_show_changes(self, watcher: RunWatcher) -> None:
         """Import the files of runs that have changed, and show the changes. A warning is shown
         once.
+
+        If the changes cannot be shown, the next call tries again.
         """
-        if not await asyncio.to_thread(watcher.has_changed_files):
+        if await asyncio.to_thread(watcher.has_changed_files):
+            imported = await asyncio.to_thread(watcher.import_changes)
+            self._unshown_import = _join_imports(self._unshown_import, imported)
+        result = self._unshown_import
+        if result is None:
             return
-        result = await asyncio.to_thread(watcher.import_changes)
+
         async with self._reload_lock:
             await self._show_import(result)
+        self._unshown_import = None
         if result.warning and result.warning != self._warning:
             self._show_warning(f"import warning: {result.warning}")
         self._warning = result.warning
@@ -635,6 +655,20 @@ class LiveReload:
                 first_text, _ = status_line[0]
                 if first_text.strip() == message:
                     pane.show_message(NO_MESSAGE)
+
+
+def _join_imports(earlier: ReloadResult | None, later: ReloadResult) -> ReloadResult:
+    """Return an import with the changes of an earlier one that was not shown. The screen still
+    shows the runs from before the earlier one.
+    """
+    if earlier is None:
+        return later
+    changes = ImportChanges(
+        new=earlier.changes.new + later.changes.new,
+        changed=earlier.changes.changed + later.changes.changed,
+        gone=earlier.changes.gone + later.changes.gone,
+    )
+    return replace(later, changes=changes, previous_runs=earlier.previous_runs)
 
 
 def is_item_loaded(pane: ItemPane) -> bool:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.commands import ReportServices
+    from fcreview.tui.figures.overview import Overview
     from fcreview.tui.queue_state import AnnotatorSwitch, QueueState, ReviewProgress
 
 
@@ -186,10 +187,12 @@ class Session(SessionSettings):
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.overview_place = OverviewPlace()
+        self.last_overview: Overview | None = None
+        """Figures that the overview showed last. It shows them while it reads them again."""
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
-        self.listed_run_names: tuple[str, ...] = ()
-        """Names of the runs of the queue that was displayed last."""
+        self.opened_run_names: tuple[str, ...] = ()
+        """Names of the opened runs, also of those that the queue does not show now."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.queue_file: str | None = None

@@ -731,23 +731,36 @@ def _estimate_metrics_with_bounds(
         for extreme in _estimate_metrics_without_bounds(assumed_run, settings):
             extremes_by_key[extreme.key].append(extreme)
 
-    undecided_share = compute_undecided_share(run.statuses)
     for estimate in _estimate_metrics_without_bounds(run, settings):
         estimate = replace(estimate, n_undecided=n_undecided)
-        yield _add_bounds(estimate, extremes_by_key[estimate.key], undecided_share)
+        yield _add_bounds(estimate, extremes_by_key[estimate.key], run.statuses)
 
 
-def _add_undecided_labels(needed: int | None, undecided_share: float) -> int | None:
-    """Increase a number of labels, because a part of the further items will be undecided as
-    well.
+def _add_undecided_labels(needed: int | None, statuses: Sequence[ItemStatus]) -> int | None:
+    """Increase a number of labels, because a part of the further items will be undecided as well.
+
+    None if the run has fewer unreviewed items than that.
     """
+    undecided_share = compute_undecided_share(statuses)
     if needed is None or undecided_share >= 1:
         return None
-    return ceil(needed / (1 - undecided_share))
+    n_labels = ceil(needed / (1 - undecided_share))
+    n_unreviewed = sum(_can_get_verdict(status) for status in statuses)
+    return n_labels if n_labels <= n_unreviewed else None
+
+
+def _can_get_verdict(status: ItemStatus) -> bool:
+    """Whether a further review can add a verdict: the sample has none on the item, and the item is
+    neither undecided nor in a stratum whose verdicts are all known.
+    """
+    is_reviewed = status.has_sample_verdict or status.is_undecided
+    return not is_reviewed and not status.is_in_known_stratum
 
 
 def _add_bounds(
-    estimate: MetricEstimate, extremes: Sequence[MetricEstimate], undecided_share: float
+    estimate: MetricEstimate,
+    extremes: Sequence[MetricEstimate],
+    statuses: Sequence[ItemStatus],
 ) -> MetricEstimate:
     """Add the lowest and the highest end of the intervals if all undecided items fail and if all
     pass.
@@ -762,13 +775,13 @@ def _add_bounds(
     bounds = (min(ends), max(ends))
     plan = []
     for goal in estimate.plan:
-        labels = _add_undecided_labels(goal.labels, undecided_share)
+        labels = _add_undecided_labels(goal.labels, statuses)
         plan.append(replace(goal, labels=labels))
     return replace(
         estimate,
         bounds=bounds,
-        is_bounds_headline=_replaces_interval(bounds, estimate, undecided_share),
-        needed=_add_undecided_labels(estimate.needed, undecided_share),
+        is_bounds_headline=_replaces_interval(bounds, estimate, compute_undecided_share(statuses)),
+        needed=_add_undecided_labels(estimate.needed, statuses),
         plan=plan,
     )
 
@@ -1512,7 +1525,7 @@ def estimate_pass_rate(
         bounds=bounds,
         n_undecided=n_undecided,
         is_bounds_headline=are_bounds_headline(undecided_share, interval_half_width),
-        needed=_add_undecided_labels(estimate.needed, undecided_share),
+        needed=_add_undecided_labels(estimate.needed, statuses),
     )
 
 

@@ -111,6 +111,15 @@ class RunSample:
         return sum(each.n_decided for each in self.outcomes)
 
     @property
+    def n_not_drawn(self) -> int:
+        return sum(each.n_items - each.n_drawn for each in self.outcomes)
+
+    @property
+    def n_to_draw(self) -> int:
+        """Number of further items to draw for the target interval, at most as many as are left."""
+        return min(self.n_needed or SAMPLE_SIZE, self.n_not_drawn)
+
+    @property
     def n_needed(self) -> int | None:
         """Number of further labels for the target interval, or None if it is unknown.
 
@@ -488,8 +497,8 @@ def build_sampling_form_defaults(
     """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         # As many more items as the target interval needs.
-        size = sample.n_needed or SAMPLE_SIZE
-        return {"name": sample.queues[0].queue, "size": str(size), "run": str(run.run)}
+        size = str(sample.n_to_draw)
+        return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
     return {
         "name": _find_free_queue_name(queue_names),
         "size": str(min(SAMPLE_SIZE, run.n_items)),
@@ -577,7 +586,9 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     if not 0 < n_labels < n_items:
         return None
 
-    n_labels_then = n_labels + size
+    # No more items can be drawn than are left.
+    n_new_labels = min(size, sample.n_not_drawn)
+    n_labels_then = n_labels + n_new_labels
     points_then = sample.half_width * _shrink_interval(n_labels, n_labels_then, n_items)
     n_needed = sample.n_needed
     if not n_needed:
@@ -585,7 +596,7 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
 
     # The result agrees with the advice, which says that `n_needed` labels give exactly the target.
     target = 100 * TARGET_HALF_WIDTH
-    if size >= n_needed:
+    if n_new_labels >= n_needed:
         return target * _shrink_interval(n_labels + n_needed, n_labels_then, n_items)
     return max(points_then, target)
 

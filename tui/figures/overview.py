@@ -6,6 +6,7 @@ In blind mode, the overview shows only the runs without rates, and the annotator
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ from fcreview.store.queries.runs import (
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tables.estimates import format_pass_rate_estimate
-from fcreview.tables.runs import OwnScores, make_own_column
+from fcreview.tables.runs import MIN_RANKED_ITEMS, OwnScores, make_own_column
 from fcreview.tui.queue.header import (
     PassCounts,
     estimate_bar,
@@ -115,9 +116,9 @@ class Overview:
     seen_review_counts: dict[int, int] = field(default_factory=dict)
     """Number of reviews in the sample that were not blind, by the number of an estimated run."""
     own_scores: OwnScores = field(default_factory=dict)
+    """Value of the benchmark's own metric by run number."""
     pending_own_metric: str = ""
     """Title of the benchmark's own metric while it is computed. Its column is drawn already."""
-    """Value of the benchmark's own metric by run number."""
 
     @property
     def n_failures(self) -> int | None:
@@ -343,6 +344,8 @@ class RunTable(NamedTuple):
     lines: list[Line]
     n_hidden_categories: int
     """Number of categories to the right that do not fit."""
+    upper_heading: Line = BLANK_LINE
+    """Line above the heading, with the first words of long titles. Empty if all titles are short."""
 
 
 WIDE_TABLE_CELLS = 100
@@ -370,21 +373,93 @@ def build_run_table(
     is_wide = cells >= WIDE_TABLE_CELLS
     max_name = MAX_NAME_CELLS if is_wide else MAX_NARROW_NAME_CELLS
     name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
-    columns = [
+    columns_before_bar = [
         _name_column(labels, runs, name_cells, style="strong"),
         *_list_own_score_columns(runs, overview),
         _overall_rate_column(runs),
-        _overall_bar_column(RATE_BAR_CELLS if is_wide else 0),
-        *_list_extra_columns(runs),
     ]
+    bar_column = _overall_bar_column(RATE_BAR_CELLS if is_wide else 0)
+    columns_after_bar = _list_extra_columns(runs)
+    columns = [*columns_before_bar, bar_column, *columns_after_bar]
 
     categories = list_categories_by_size(runs)[first_category_index:]
     room = cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
     category_columns = _list_category_columns(categories, room)
+    has_all_categories = len(category_columns) == len(categories)
+    if is_wide and not has_all_categories:
+        # Rates of categories say more than the bar. With titles on two lines, more of them fit.
+        columns = [*columns_before_bar, _overall_bar_column(0), *columns_after_bar]
+        room = cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
+        return _lay_out_run_table_with_long_titles(columns, categories, runs, room)
 
     table = lay_out_fixed_columns(columns + category_columns, runs)
     n_hidden_categories = len(categories) - len(category_columns)
     return RunTable(table.heading, table.rows, n_hidden_categories)
+
+
+def _lay_out_run_table_with_long_titles(
+    columns: Sequence[FixedColumn[RunRow]],
+    categories: Sequence[str],
+    runs: Sequence[RunRow],
+    room: int,
+) -> RunTable:
+    """Lay out the table of runs with titles of categories on two lines: `live_` above
+    `irrelevance`.
+
+    `room`: width of the columns of categories, in cells.
+    """
+    upper_columns = [replace(column, title="") for column in columns]
+    lower_columns = list(columns)
+    short_names = shorten_ids(categories, MAX_CATEGORY_CELLS)
+    for name in categories:
+        title = _split_category_title(short_names.get(name, sanitize(name)))
+        column = FixedColumn(
+            title.lower.center(title.width),
+            title.width,
+            partial(_category_cell, name, title.width),
+            gap=" ",
+        )
+        room -= fixed_columns_width([column])
+        if room < 0:
+            break
+        lower_columns.append(column)
+        upper_columns.append(replace(column, title=title.upper.center(title.width)))
+
+    table = lay_out_fixed_columns(lower_columns, runs)
+    upper_heading = lay_out_fixed_columns(upper_columns, ()).heading
+    n_shown_categories = len(lower_columns) - len(columns)
+    return RunTable(
+        table.heading,
+        table.rows,
+        n_hidden_categories=len(categories) - n_shown_categories,
+        upper_heading=upper_heading,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _CategoryTitle:
+    """Title of a category on two lines. The upper one is empty if the title is one word."""
+
+    upper: str
+    lower: str
+
+    @property
+    def width(self) -> int:
+        longest = max(display_width(self.upper), display_width(self.lower))
+        return max(longest, MIN_CATEGORY_CELLS)
+
+
+_CATEGORY_WORD_END = re.compile(r"[_\-./ ]+")
+
+
+def _split_category_title(title: str) -> _CategoryTitle:
+    """Divide a title after one of its words, so that it becomes as narrow as possible."""
+    narrowest = _CategoryTitle("", title)
+    for match in _CATEGORY_WORD_END.finditer(title):
+        divided = _CategoryTitle(title[: match.end()].rstrip(), title[match.end() :])
+        if divided.width < narrowest.width:
+            narrowest = divided
+    return narrowest
 
 
 def _lay_out_blind_run_table(
@@ -482,12 +557,13 @@ def _overall_bar_column(bar_cells: int) -> FixedColumn[RunRow]:
 def _list_extra_columns(runs: Sequence[RunRow]) -> list[FixedColumn[RunRow]]:
     """Return further columns of the run table, if a run needs them.
 
-    These are the pass rate without incidents, and the number of items if a run lacks some.
+    These are the pass rate without incidents, and the number of items if a run lacks some, or has
+    too few for a ranking.
     """
     columns = []
     if any(run.incidents for run in runs):
         columns.append(_make_extra_column("w/o incidents", runs, _without_incidents_cell))
-    if any(run.not_run for run in runs):
+    if any(run.not_run or run.n_items < MIN_RANKED_ITEMS for run in runs):
         columns.append(_make_extra_column("items", runs, _items_cell))
     return columns
 

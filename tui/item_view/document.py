@@ -431,7 +431,7 @@ def header_line(
 
     Args:
         show_id: Whether the line begins with the id.
-        run_names: Names of the listed runs, from which a shortened name of the run must differ. If
+        run_names: Names of the opened runs, from which a shortened name of the run must differ. If
             there are several, room is made for the name. Blind review hides the name.
     """
     item_id = sanitize(detail.row.id) if show_id else ""
@@ -591,7 +591,7 @@ class _HeaderFacts:
     run_name: str
     """Empty if the name is hidden."""
     run_names: tuple[str, ...]
-    """Names of the listed runs, from which the shortened name must differ."""
+    """Names of the opened runs, from which the shortened name must differ."""
     texts: list[str]
     """Facts after the run's name, the most important first."""
 

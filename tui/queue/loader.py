@@ -94,6 +94,8 @@ class QueueLoader:
         self._facets: dict[tuple[int, ...], Facets] = {}
         self._estimate_key: tuple[int, ...] = ()
         self._estimate: PassRateEstimate | None = None
+        self._n_stores = 1
+        """Number of stores so far. A value that was read from an earlier one is not cached."""
 
     async def load_page(self, request: QueueRequest) -> QueuePage:
         """Load the requested page.
@@ -109,6 +111,7 @@ class QueueLoader:
         self._facets = {}
         self._estimate_key = ()
         self._estimate = None
+        self._n_stores += 1
 
     async def load_window(self, view: View, window_index: int) -> Sequence[QueueRow]:
         return await self._session.read(partial(fetch_rows, view, window_index * WINDOW, WINDOW))
@@ -125,12 +128,15 @@ class QueueLoader:
 
     async def load_facets(self, view: View) -> Facets:
         """Load the filter values of the view's runs, regardless of the current filter."""
-        if view.runs not in self._facets:
-            facets = await self._session.read(
-                lambda store: store.fetch_facets(View(runs=view.runs))
-            )
+        known_facets = self._facets.get(view.runs)
+        if known_facets is not None:
+            return known_facets
+
+        n_stores = self._n_stores
+        facets = await self._session.read(lambda store: store.fetch_facets(View(runs=view.runs)))
+        if n_stores == self._n_stores:
             self._facets = {view.runs: facets}
-        return self._facets[view.runs]
+        return facets
 
     async def load_estimate(
         self, run: RunRow, *, is_low_priority: bool = False
@@ -143,14 +149,16 @@ class QueueLoader:
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
-        if key != self._estimate_key:
-            estimate_pass_rate = partial(_estimate_pass_rate, run.run)
-            if is_low_priority:
-                self._estimate = await self._session.read_in_background(estimate_pass_rate)
-            else:
-                self._estimate = await self._session.read(estimate_pass_rate)
+        if key == self._estimate_key:
+            return self._estimate
+
+        n_stores = self._n_stores
+        read = self._session.read_in_background if is_low_priority else self._session.read
+        estimate = await read(partial(_estimate_pass_rate, run.run))
+        if n_stores == self._n_stores:
+            self._estimate = estimate
             self._estimate_key = key
-        return self._estimate
+        return estimate
 
     async def find_item_number(self, item_or_id: int | str, run_number: int | None) -> int | None:
         """Return the number of an item, given its number or its id. None if no item of the run (of

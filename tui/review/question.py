@@ -483,15 +483,23 @@ def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: in
         if predicted is None:
             continue
         text = _turn_prefix(indexed, pair) + format_call(predicted)
-        text_cells = cells - 2
-        rows, has_more = wrap_first_rows(text, text_cells, MAX_EQUAL_CALL_ROWS)
-        if has_more:
-            rows[-1] = _add_ellipsis(rows[-1], text_cells)
-        # Only the first row of a call has the sign of its state.
-        sign: DiffState = pair.state
-        for row in rows:
-            lines.append(_equal_line(sign, row.rstrip()))
-            sign = " "
+        lines += _wrap_equal_text(pair.state, text, cells)
+    return lines
+
+
+def _wrap_equal_text(state: DiffState, text: str, cells: int) -> list[Line]:
+    """Return a text about equal values on at most `MAX_EQUAL_CALL_ROWS` lines. The first one has
+    the sign of the state.
+    """
+    text_cells = cells - 2
+    rows, has_more = wrap_first_rows(text, text_cells, MAX_EQUAL_CALL_ROWS)
+    if has_more:
+        rows[-1] = _add_ellipsis(rows[-1], text_cells)
+    lines = []
+    sign = state
+    for row in rows:
+        lines.append(_equal_line(sign, row.rstrip()))
+        sign = " "
     return lines
 
 
@@ -565,15 +573,26 @@ def _different_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[L
 
 
 def _equal_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[Line]:
-    """Return one line with the names of the equal arguments. Empty without any."""
+    """Return the equal arguments with their values, on at most `MAX_EQUAL_CALL_ROWS` lines. Empty
+    without any.
+
+    Two answers can differ only in such a value, because a golden answer can accept several.
+    """
     # A deeper row is a part of a nested value.
-    names = [row.path for row in rows if row.state == "=" and row.depth == 0]
-    if not names:
+    texts = [
+        _format_equal_argument(row) for row in rows if row.state == "=" and row.depth == 0
+    ]
+    if not texts:
         return []
-    sign = f"{symbols().equal} "
-    text = f"{len(names)} equal: {sanitize(', '.join(names))}"
-    shortened = truncate(text, cells - display_width(sign))
-    return [((sign, STATE_STYLES["="]), (shortened, "dim"))]
+    text = f"{len(texts)} equal: {', '.join(texts)}"
+    return _wrap_equal_text("=", text, cells)
+
+
+def _format_equal_argument(row: ArgumentRow) -> str:
+    """Return `city="Rome"`, or `city omitted` for an optional argument without a value."""
+    if row.predicted is None:
+        return f"{row.path} omitted"
+    return f"{row.path}={row.predicted}"
 
 
 def _turn_prefix(indexed: IndexedItem, pair: CallPair) -> str:

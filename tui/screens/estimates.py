@@ -150,6 +150,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw_top_line()
         self._list.focus()
         self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
+        # The list also scrolls without its cursor: with the mouse, and when it gets its height.
+        self.watch(self._list, "scroll_y", self._on_scrolled, init=False)
         self._load_runs()
 
     @property
@@ -239,15 +241,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @work(exclusive=True, group="samples")
     async def _read_samples(self) -> None:
         """Read the samples of the run under the cursor, then of the other visible runs."""
-        top_index = int(self._list.scroll_offset.y)
-        # Samples of runs outside the visible rows are read when the user scrolls to them.
-        rows = self._runs[top_index : top_index + MAX_RUN_LINES]
-        if self._selected_run is not None:
-            rows.insert(0, self._selected_run)
-
-        for row in rows:
-            if row.run not in self._unread_runs:
-                continue
+        while (row := self._find_visible_unread_run()) is not None:
             try:
                 sample = await self._session.read_in_background(partial(read_run_sample, row))
             except FcreviewError as error:
@@ -258,6 +252,21 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._draw()
             self.handle_kept_keys()
             self._estimate_own_metrics()
+
+    def _find_visible_unread_run(self) -> RunRow | None:
+        """Return the next run whose sample must be read: the one under the cursor, then the others
+        on screen. None if all are read.
+
+        Samples of runs outside the visible rows are read when the user scrolls to them.
+        """
+        top_index = int(self._list.scroll_offset.y)
+        rows = self._runs[top_index : top_index + MAX_RUN_LINES]
+        if self._selected_run is not None:
+            rows.insert(0, self._selected_run)
+        for row in rows:
+            if row.run in self._unread_runs:
+                return row
+        return None
 
     @work(exclusive=True, group="own estimates")
     async def _estimate_own_metrics(self) -> None:
@@ -361,6 +370,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._message = ()
         self._draw_selected_run()
         self._update_form()
+        self._read_samples()
+
+    def _on_scrolled(self) -> None:
         self._read_samples()
 
     def _draw_selected_run(self) -> None:

@@ -326,7 +326,7 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             return "recomputing verdicts, looking for siblings ..."
         if self._status == ACCEPTED:
             return "Is this answer right? Your verdict accepts the golden answer for all runs."
-        return "Is this answer right? Your verdict proposes the golden answer to an adjudicator."
+        return "Is this answer right? Your verdict sends the proposal to an adjudicator."
 
     def _show_message(self, text: str, style: str = "strong") -> None:
         self.query_one("#effect-message", LineBar).show(((f" {text}", style),))

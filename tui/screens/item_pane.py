@@ -486,7 +486,7 @@ class ItemPane(Vertical):
             header_cells,
             hide_verdicts=self.cursor.hides_verdicts,
             show_id=not self.is_named_above,
-            run_names=self._session.listed_run_names,
+            run_names=self._session.opened_run_names,
         )
         if self._is_marked_as_focused:
             header = mark_focused_header(header)

@@ -197,6 +197,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = place.first_category
         self._loader = QueueLoader(session)
+        self._estimated_runs: set[int] = set()
+        """Numbers of the runs whose estimates this screen has read."""
         self._message = ""
         self._shown_small_panel = "reasons"
         """Panel of `PANELS_IN_ONE_PLACE` that a small screen shows."""
@@ -204,6 +206,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def compose(self) -> ComposeResult:
         yield TopLine()
         with Panel(id="runs-panel"):
+            yield LineBar(id="runs-upper-heading")
             yield LineBar(id="runs-heading")
             yield OverviewList(id="runs")
             yield RunSearchInput()
@@ -341,8 +344,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             blind=blind,
             can_end_blind_review=blind and self._session.can_end_blind_review,
         )
-        self._show_overview(overview)
-        self._show_overview(replace(overview, pending_own_metric=await self._name_own_metric(runs)))
+        self._show_overview(self._find_last_figures(overview) or overview)
+        if not self._overview.own_scores:
+            pending_metric = await self._name_own_metric(runs)
+            self._show_overview(replace(self._overview, pending_own_metric=pending_metric))
         await self._read_part(add_queue_progress)
         if blind:
             return
@@ -351,6 +356,17 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._estimate_visible_runs()
         await self._read_own_scores()
         await self._read_suspects()
+
+    def _find_last_figures(self, overview: Overview) -> Overview | None:
+        """Return what the overview showed last, if no run and no review has changed since then.
+
+        The figures are read again, but the screen need not be empty until then.
+        """
+        last = self._session.last_overview
+        if last is None or last.blind != overview.blind:
+            return None
+        has_same_runs = list(last.runs) == list(overview.runs)
+        return last if has_same_runs else None
 
     async def _name_own_metric(self, runs: Sequence[RunRow]) -> str:
         """Return the title of the own metric of all runs, whose values are read later. Empty if
@@ -408,7 +424,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if overview.blind:
             return
         for run in self._list_visible_runs():
-            if run.run not in overview.sampled_runs or run.run in overview.estimates:
+            if run.run not in overview.sampled_runs or run.run in self._estimated_runs:
                 continue
             estimate = await self._loader.load_estimate(run, is_low_priority=True)
             if estimate is not None:
@@ -416,6 +432,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 # and it passes over the runs that have an estimate.
                 overview.seen_review_counts[run.run] = await self._count_seen_reviews(run)
             overview.estimates[run.run] = estimate
+            self._estimated_runs.add(run.run)
             self._draw_right_column()
 
     async def _count_seen_reviews(self, run: RunRow) -> int:
@@ -452,6 +469,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _show_overview(self, overview: Overview) -> None:
         self._overview = overview
+        self._session.last_overview = overview
         self._draw()
 
     # -- drawing
@@ -510,6 +528,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         # The panel is as high as the table.
         table = build_run_table(self._overview, self._runs, width, self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
+        upper_heading = self.query_one("#runs-upper-heading", LineBar)
+        upper_heading.display = bool(table.upper_heading)
+        upper_heading.show(((" ", ""), *table.upper_heading))
         run_list = self._get_list("runs")
         run_list.styles.height = max(min(len(table.lines), self._max_run_lines), 1)
         run_list.set_lines(table.lines)

@@ -47,6 +47,7 @@ from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.verdict_keys import VERDICT_KEY_BY_NAME
 from fcreview.tui.widgets.base import (
@@ -414,7 +415,8 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             self.show_message(StatusMessage(review.text, "warn"))
             return
         saved = await self._recorder.save(review)
-        await self._show_saved(saved.text)
+        run_name = sanitize(format_run_name(subject.detail.row))
+        await self._show_saved(f"{saved.text} for {run_name}")
 
     async def _record_group(self, group: AnswerGroup, verdict_key: str) -> None:
         """Record a verdict on all unreviewed items of a group, which have the same answer."""

@@ -248,6 +248,9 @@ class QueueScreen(GuardedScreen[None]):
         if self._start.position is None or not name:
             return
         self._is_share_mentioned = True
+        if self._session.switch is not None:
+            # The user opened the queue a moment ago, and has left nothing.
+            return
         message = f"{truncate_middle(sanitize(name), MAX_SEARCH_CELLS)} resumed"
         hint = self._hint_to_leave_queue()
         self.pane.append_message(f"{message}. Press {hint}" if hint else message)

@@ -487,7 +487,8 @@ class QueuePane(Vertical):
         if progress is None and runs and not self._shows_part:
             progress = ReviewProgress(total.yours, total.items)
         self._session.progress = progress
-        self._session.listed_run_names = tuple(run.run_name for run in runs or ())
+        opened_runs = self._menus.runs or ()
+        self._session.opened_run_names = tuple(run.run_name for run in opened_runs)
 
         crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
         path = (*self._session.root_breadcrumb, *crumbs)

@@ -120,13 +120,22 @@ class _RunNameTexts:
     from_end: list[str]
     """The names with their characters in reverse order."""
     last_parts: list[str]
+    have_same_model: bool
+    """Whether all names begin with the same model, so that only the parts after it differ."""
 
     @classmethod
     def index_names(cls, names: Sequence[str]) -> _RunNameTexts:
         texts = [sanitize(name) for name in names]
         reversed_texts = [text[::-1] for text in texts]
         last_parts = [_last_part(text) for text in texts]
-        return cls(sorted(texts), from_end=sorted(reversed_texts), last_parts=sorted(last_parts))
+        models = {text.partition(NAME_SEPARATOR)[0] for text in texts}
+        have_parts = all(NAME_SEPARATOR in text for text in texts)
+        return cls(
+            sorted(texts),
+            from_end=sorted(reversed_texts),
+            last_parts=sorted(last_parts),
+            have_same_model=have_parts and len(models) == 1,
+        )
 
     def is_unique_beginning(self, beginning: str) -> bool:
         return _is_unique_prefix(self.from_start, beginning)
@@ -164,6 +173,8 @@ def _last_word(text: str) -> str:
 def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
     """Return short forms of a run name, the best first. Forms can be too wide for the column.
 
+    If all runs are of one model, the parts after it are the best form: `…llm_agent`. Otherwise:
+
     1. Words at the beginning that no other name begins with: `gpt-4o…`.
     2. An end that no other name has, after words at the beginning or alone: `gpt…llm_agent`.
     3. The beginning of the last part, if no other last part begins like it: `…llm_ag…`.
@@ -173,11 +184,16 @@ def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[st
     last_word = _last_word(text)
     cut_beginning = text[: max(width - display_width(last_word), 1)]
 
+    endings = _list_distinguishing_endings(text, texts)
     forms = []
+    if texts.have_same_model:
+        _, _, parts = text.partition(NAME_SEPARATOR)
+        forms.append(symbols().ellipsis + parts)
+        forms += endings
     for beginning in beginnings:
         if texts.is_unique_beginning(beginning):
             forms.append(beginning + symbols().ellipsis)
-    for ending in _list_distinguishing_endings(text, texts):
+    for ending in endings:
         forms += [beginning + ending for beginning in beginnings]
         forms.append(ending)
     forms += _list_cut_last_parts(text, texts, width)

@@ -277,3 +277,14 @@ def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:
     assert format_sample_annotators([], "alice") == "alice"
     assert format_sample_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
     assert format_sample_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"
+
+
+def test_form_draws_no_more_items_than_are_left() -> None:
+    outcomes = [OutcomeCounts(True, 60, 30, 30, 0, 0), OutcomeCounts(False, 40, 30, 30, 0, 0)]
+    sample = make_sample(outcomes=outcomes)
+    form = build_sampling_form_defaults("queue extend", RUNS[1], sample, "alice", [])
+    assert sample.n_needed == 64 and form["size"] == "40"
+
+    run = replace(RUNS[1], n_items=104)
+    all_items = plain_text(expected_interval_line({"size": "100"}, run, sample))
+    assert all_items == plain_text(expected_interval_line({"size": "40"}, run, sample)) != ""

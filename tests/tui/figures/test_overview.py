@@ -107,10 +107,38 @@ def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
 
 def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
     runs = make_two_runs()
-    table = build_run_table(Overview(runs, "alice"), runs, 38, 0)
+    table = build_run_table(Overview(runs, "alice"), runs, 45, 0)
     assert table.n_hidden_categories == 1 and "live" not in plain_text(table.heading)
     assert "1 more category →" in format_run_facts(Overview(runs, "alice"), 1)
-    assert "live" in plain_text(build_run_table(Overview(runs, "alice"), runs, 38, 1).heading)
+    assert "live" in plain_text(build_run_table(Overview(runs, "alice"), runs, 45, 1).heading)
+
+
+def test_long_titles_of_categories_take_two_lines_so_that_more_rates_fit() -> None:
+    names = ["simple_python", "live_irrelevance", "parallel_multiple", "web", "multi_turn_base"]
+    categories = [category_counts(name, 40, 20) for name in names]
+    run = replace(make_two_runs()[0], n_items=200)
+    run.categories[:] = categories
+    table = build_run_table(Overview([run], "alice"), [run], 100, 0)
+    assert table.n_hidden_categories == 0
+    upper, lower = plain_text(table.upper_heading), plain_text(table.heading)
+    assert upper.split() == ["simple_", "live_", "parallel_", "multi_"]
+    assert lower.split()[-5:] == ["python", "irrelevance", "multiple", "web", "turn_base"]
+    for first, second in (("live_", "irrelevance"), ("multi_", "turn_base")):
+        # One title is above the other.
+        assert abs(upper.index(first) - lower.index(second)) < len(second)
+    assert line_width(table.upper_heading) == line_width(table.heading) <= 100
+
+    short = build_run_table(Overview([run], "alice"), [run], 160, 0)
+    assert not short.upper_heading and "simple_python live_irrelevance" in plain_text(short.heading)
+
+
+def test_number_of_items_is_shown_if_a_run_has_too_few_for_a_ranking() -> None:
+    small, large = (replace(run, n_items=n) for run, n in zip(make_two_runs(), (29, 30), strict=True))
+    headings = []
+    for run in (small, large):
+        table = build_run_table(Overview([run], "alice"), [run], 78, 0)
+        headings.append(plain_text(table.heading).split())
+    assert "items" in headings[0][3:] and "items" not in headings[1][3:]
 
 
 def test_column_of_the_own_metric_keeps_its_place_while_it_is_computed() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.rows import View
+from fcreview.store.rows import ImportChanges, View
 from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.live_reload import ReloadResult, _join_imports
 from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.session import SessionError
 from tests.tui.conftest import screen_lines
 from tests.tui.live_reload.conftest import (
     RewrittenRun,
@@ -207,6 +209,37 @@ async def test_failed_import_is_reported_and_retried(
         source.fails = ""
         source.write(make_rows("a", "b", "c"))
         await wait_for_lines(pilot, lambda lines: "/3" in lines[2])
+
+
+async def test_import_that_could_not_be_shown_is_shown_at_the_next_check(
+    make_following_app: Following, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, source = make_following_app(make_rows("a", "b"))
+    open_latest_store = app.session.open_latest_store
+    attempts = []
+
+    def fail_once() -> Any:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise SessionError("another program holds the store")
+        return open_latest_store()
+
+    monkeypatch.setattr(live_reload, "FAILURE_PAUSE", 1)
+    monkeypatch.setattr(app.session, "open_latest_store", fail_once)
+    async with app.run_test(size=SIZE) as pilot:
+        await wait_for_screen(pilot)
+        source.write(make_rows("a", "b", "c"))
+        lines = await wait_for_lines(pilot, lambda lines: "/3" in lines[2])
+        assert source.n_imports == 1 and "1 new item" in "\n".join(lines)
+
+
+def test_joined_imports_start_at_the_runs_on_screen() -> None:
+    earlier = ReloadResult(ImportChanges(new=1, gone=2), runs=(3, 4), previous_runs=(1, 2))
+    later = ReloadResult(ImportChanges(new=2, changed=1), runs=(5, 6), previous_runs=(3, 4))
+    assert _join_imports(None, later) is later
+    joined = _join_imports(earlier, later)
+    assert (joined.previous_runs, joined.runs) == ((1, 2), (5, 6))
+    assert joined.changes == ImportChanges(new=3, changed=1, gone=2)
 
 
 async def test_filters_by_number_and_levels_keep_their_items(

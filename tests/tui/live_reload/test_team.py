@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.css.query import NoMatches
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviewer import Reviewer
@@ -99,10 +100,21 @@ async def test_new_disagreements_appear_while_adjudicating(
             assert "item_1" in "\n".join(lines[:2]), "the displayed case stays"
 
 
+@pytest.mark.parametrize("n_failures", [0, 1])
 async def test_review_of_another_browser_tab_appears_without_a_key(
-    make_app: MakeApp, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+    make_app: MakeApp, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, n_failures: int
 ) -> None:
+    """Also if showing it fails once, because a screen is just closing."""
     monkeypatch.setattr(live_reload, "JOURNAL_INTERVAL", 0.02)
+    show = live_reload.LiveReload._try_to_replace_store
+    failures = iter(range(n_failures))
+
+    async def fail_first(*arguments: Any) -> bool:
+        if next(failures, None) is not None:
+            raise NoMatches
+        return await show(*arguments)
+
+    monkeypatch.setattr(live_reload.LiveReload, "_try_to_replace_store", fail_first)
     app = make_app([make_row(f"item_{n}") for n in range(4)])
     app.session.in_browser = True
     async with app.run_test(size=(120, 30)) as pilot:

@@ -54,7 +54,8 @@ async def test_queue_starts_a_blind_session_and_estimates_or_adjudication_end_it
     blind_app = FcreviewApp(session, View())
     async with blind_app.run_test(size=(120, 40)) as pilot:
         await wait_for_screen(pilot)
-        assert "hidden" in "\n".join(screen_lines(blind_app))
+        text = "\n".join(screen_lines(blind_app))
+        assert "hidden" in text and "resumed" not in text
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press(key)

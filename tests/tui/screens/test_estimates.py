@@ -316,6 +316,24 @@ async def test_form_is_of_the_run_under_the_cursor_after_quick_moves(
         assert screen._form.field_values["run"] == first_run
 
 
+async def test_samples_of_all_visible_runs_are_read_on_a_small_screen(
+    app: Any, make_app: Any, wait_for_screen: Any
+) -> None:
+    store = make_app.stores[-1]
+    runs = {row.info.model: row.run for row in store.fetch_runs()}
+    sharing = ShareOptions(["alice"], overlap=0)
+    view = View(runs=tuple(runs.values()))
+    write_queue(store.workspace, store.draw_queue(QueueRequest("pilot", view, 4, "", sharing)))
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        screen = EstimatesScreen(app.session, View(), runs["maple-8b"])
+        app.push_screen(screen)
+        await wait_for_screen(pilot)
+        await wait_until(lambda: not screen._unread_runs)
+        assert "reading" not in "\n".join(await wait_for_screen(pilot))
+
+
 async def test_own_metric_is_estimated_again_after_the_samples_are_read_again(
     app: Any, make_app: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,7 +138,7 @@ async def test_fix_of_one_of_several_annotators_is_proposed(sample_workspace: Wo
         await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
         await pilot.press("enter")
         message = plain_text(app.screen.query_one("#effect-message", LineBar).line)
-        assert "Your verdict proposes the golden answer to an adjudicator." in message
+        assert "Your verdict sends the proposal to an adjudicator." in message
         await pilot.press("p")
         (event,) = read_events(sample_workspace)
         assert event["golden_status"] == "proposed"

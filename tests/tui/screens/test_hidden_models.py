@@ -89,10 +89,15 @@ async def test_whole_item_shows_the_number_of_the_run(
         whole_item = "\n".join(map(plain_text, lines))
         assert whole_item and not find_models(whole_item)
 
-        # The key starts the app again with the names shown.
+        # The key starts the app again with the names shown, on the same item.
+        row = screen.item_reviewer.displayed.detail.row
         await pilot.press("asterisk")
         await pilot.pause()
-    assert app.next_switch is not None and app.next_switch.hides_models is False
+    switch = app.next_switch
+    assert switch is not None and switch.hides_models is False
+    position = switch.position
+    assert position is not None and position.is_item_open
+    assert position.cursor.key == (row.id, row.run)
 
 
 def test_hiding_changes_no_stored_name(samples: Path, imports: Imports) -> None:

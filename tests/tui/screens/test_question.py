@@ -113,7 +113,7 @@ async def test_question_shows_golden_answer_and_groups_of_equal_answers(
     assert "3 runs FAIL ash, cedar, dogwood" in text
     assert "1 run PASS birch" in text
     assert text.index("3 runs") < text.index("1 run ")
-    assert '"Ulm"' in text and "1 equal: unit" in text
+    assert '"Ulm"' in text and '1 equal: unit="C"' in text
     assert '= get_weather(unit="C", city="Hangzhou")' in text, "the accepted call"
     assert "question 1 / 3" in text
 

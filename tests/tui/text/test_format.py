@@ -339,6 +339,12 @@ def test_run_names_keep_their_first_words_and_differ():
         assert len({*labels}) == len(labels) and max(map(len, labels)) <= cells
 
 
+def test_short_names_of_runs_of_one_model_omit_the_model():
+    names = [f"gemini/gemma-3-27b-it · {part}" for part in ("enosa_masias", "hotel · sim_13")]
+    assert list(shorten_run_names(names, 24).values()) == ["…enosa_masias", "…hotel · sim_13"]
+    assert list(shorten_run_names(names, 10).values()) == ["…_masias", "…sim_13"]
+
+
 def test_short_run_names_keep_the_part_that_tells_runs_apart():
     names = (
         "gemini/gemini-2.5-flash · llm_agent",

@@ -237,7 +237,7 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
         runs: The figures of each run.
         half_width: Half the width of the wanted interval, in percentage points.
     """
-    names = [_AccuracyColumn(Column("run", cut="middle", min_cells=12), _make_name_cell)]
+    names = [_AccuracyColumn(Column("run", cut="run name", min_cells=12), _make_name_cell)]
     passed = [
         _AccuracyColumn(Column("items passed", align_right=True, priority=3), _make_passed_cell),
         _AccuracyColumn(
@@ -246,7 +246,8 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
     ]
     own = _list_own_columns(runs)
     has_own_estimates = any(row.leads_with_own_metric for row in runs)
-    needed = _AccuracyColumn(Column(format_labels_goal(half_width), align_right=True), _needed_cell)
+    goal = format_labels_goal(half_width)
+    needed = _AccuracyColumn(Column(goal, align_right=True, min_cells=12), _needed_cell)
 
     # The graphic of the interval comes before the column of the needed labels.
     if has_own_estimates:

@@ -220,7 +220,7 @@ def make_name_column(title: str) -> RunColumn:
         title,
         lambda run: Cell(run.marked_name),
         align_right=False,
-        cut="middle",
+        cut="run name",
         min_cells=12,
     )
 

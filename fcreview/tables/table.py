@@ -16,10 +16,11 @@ Scale = Literal["share", "difference", "rank"]
 """Scale of the intervals of a table: to 1 from 0, or from a lower value if one is negative; or of
 differences, which contains 0; or of ranks, from 1 to the worst.
 """
-Cut = Literal["end", "middle", "word", "error type", "value pair", "id list"]
+Cut = Literal["end", "middle", "run name", "word", "error type", "value pair", "id list"]
 """How a narrow table shortens a long text.
 
 * `end`, `middle`: names mostly differ at their ends, so the middle of a name is cut
+* `run name`: on a screen, the part stays in which the name differs from the others of the column
 * `word`: after a word, or after the first name of a list
 * `error type`: the part after the last colon stays, because error types of a family begin alike
 * `value pair`: the beginnings of both values of `golden -> predicted` stay

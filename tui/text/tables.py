@@ -38,6 +38,7 @@ from fcreview.tui.text.lines import (
     truncate_error_type,
     truncate_middle,
 )
+from fcreview.tui.text.short_names import shorten_run_name
 from fcreview.tui.text.styles import symbols
 
 T = TypeVar("T")
@@ -118,6 +119,7 @@ def truncate_id_list(text: str, width: int) -> str:
 _CUTTERS: dict[Cut, Callable[[str, int], str]] = {
     "end": truncate,
     "middle": truncate_middle,
+    "run name": truncate_middle,
     "word": truncate_at_word,
     "error type": truncate_error_type,
     "value pair": truncate_value_pair,
@@ -151,7 +153,7 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
     # The texts are laid out first, and the graphics are inserted into the finished lines.
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
     texts = lay_out_table(
-        [_make_text_column(column) for column in shown.columns],
+        _make_text_columns(shown),
         [_make_styled_texts(row) for row in rows_in_columns],
         text_cells,
     )
@@ -241,13 +243,27 @@ def _measure_natural_width(table: Table) -> int:
     return sum(widths) + COLUMN_GAP * (len(widths) - 1)
 
 
-def _make_text_column(column: Column) -> TextColumn:
-    return TextColumn(
-        use_own_symbols(column.title),
-        align_right=column.align_right,
-        truncate=_CUTTERS[column.cut],
-        min_width=column.min_cells,
-    )
+def _make_text_columns(table: Table) -> list[TextColumn]:
+    """Return the columns of the texts of a table. Each one knows how its texts are shortened."""
+    texts_of_rows = [_make_styled_texts(row) for row in table.rows if not row.is_heading]
+    columns = []
+    for index, column in enumerate(table.columns):
+        names = [texts[index][0] for texts in texts_of_rows]
+        text_column = TextColumn(
+            use_own_symbols(column.title),
+            align_right=column.align_right,
+            truncate=_choose_cutter(column.cut, names),
+            min_width=column.min_cells,
+        )
+        columns.append(text_column)
+    return columns
+
+
+def _choose_cutter(cut: Cut, names: Sequence[str]) -> Callable[[str, int], str]:
+    """Return the function that shortens the texts of a column. `names`: all of its texts."""
+    if cut != "run name":
+        return _CUTTERS[cut]
+    return lambda name, width: shorten_run_name(name, names, width)
 
 
 def _make_styled_texts(row: Row) -> list[StyledText]:
@@ -334,7 +350,7 @@ def make_figure_table(
     return FigureTable(
         title=figure.title,
         noun=noun,
-        columns=[_make_text_column(column) for column in figure.columns],
+        columns=_make_text_columns(figure),
         rows=[_make_styled_texts(row) for row in figure.rows],
         values=values,
         figure=figure,

@@ -288,3 +288,14 @@ def test_form_draws_no_more_items_than_are_left() -> None:
     run = replace(RUNS[1], n_items=104)
     all_items = plain_text(expected_interval_line({"size": "100"}, run, sample))
     assert all_items == plain_text(expected_interval_line({"size": "40"}, run, sample)) != ""
+
+
+def test_names_of_runs_stay_different_in_a_narrow_table() -> None:
+    names = [f"claude-3-{version}-sonnet-20240620-FC" for version in (5, 7)]
+    runs = [run_row(name, run=number, n_items=100) for number, name in enumerate(names, 1)]
+    samples = {run.run: make_sample() for run in runs}
+    figure = build_accuracy_figure(runs, samples, frozenset(), {1: OWN, 2: OWN})
+    lines = [plain_text(line) for line in lay_out_figure(figure, 74).rows]
+    shown = [line.split()[0] for line in lines]
+    assert len(set(shown)) == 2 and all("…" in name for name in shown), shown
+    assert all(line.endswith(" 64 labels") for line in lines), lines

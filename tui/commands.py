@@ -434,8 +434,8 @@ LABEL_FORMATS = ("jsonl", "csv", "parquet", "labelstudio", "hf")
 
 
 def describe_exported_labels(store: Store, values: Mapping[str, str], view: View) -> str:
-    """Return `writes 1,234 labels` for the values of the export form. Raises FilterError for an
-    invalid filter.
+    """Return `writes 1,234 labels` for the values of the export form, or an empty text for a format
+    without labels. Raises FilterError for an invalid filter.
     """
     from fcreview.exporters.base import EXPORTERS
     from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
@@ -444,7 +444,7 @@ def describe_exported_labels(store: Store, values: Mapping[str, str], view: View
     if format_name not in EXPORTERS:
         return f"{format_name or 'no format'} is not a format"
     if format_name not in LABEL_FORMATS:
-        return EXPORTERS[format_name].help
+        return ""
     subset = values.get("only", "") or "all"
     if subset not in LABEL_SUBSETS:
         return f"labels are {', '.join(LABEL_SUBSETS)}"

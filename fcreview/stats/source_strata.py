@@ -205,7 +205,7 @@ def _choose_strata(
     if sample.n_reviewed < MIN_REVIEWS:
         return _use_no_source(
             sources,
-            f"A choice of sources needs {MIN_REVIEWS} reviewed items of the sample; it has"
+            f"Choosing needs {MIN_REVIEWS} reviewed items of the sample; it has"
             f" {sample.n_reviewed}.",
         )
     return _choose_by_evidence(sample, sources, exclusions)

@@ -55,4 +55,5 @@ def describe_form_scope(
     n_items = format_count(store.count_items(scope.view), "item")
     if command != "export":
         return n_items
-    return f"{n_items} {symbols().separator} {describe_exported_labels(store, values, scope.view)}"
+    labels = describe_exported_labels(store, values, scope.view)
+    return f"{n_items} {symbols().separator} {labels}" if labels else n_items

@@ -54,6 +54,7 @@ from fcreview.tui.text.lines import (
 )
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.text.tables import truncate_at_word
 from fcreview.tui.widgets.base import BottomDialog, ProgressTimer, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock
 
@@ -264,31 +265,63 @@ def _make_suggester(field: FormField) -> Suggester | None:
 
 
 def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
-    """Return a line for each choice near the entered one: its value and what it means."""
+    """Return a line for each choice near the entered one: its value and what it means.
+
+    What the entered choice means is never cut: it takes a second line if necessary.
+    """
     choices = list(field.descriptions)
     entered_index = find_choice_index(choices, text)
-    first_index = _find_first_shown_choice(len(choices), entered_index or 0)
-    name_cells = max(display_width(choice or NO_CHOICE) for choice in choices)
+    name_cells = max(display_width(choice or NO_CHOICE) for choice in choices) + 2
+    text_cells = max(width - CHOICE_MARGIN_CELLS - name_cells, 1)
+    meaning_rows: list[str] = []
+    if entered_index is not None:
+        meaning = sanitize(field.descriptions[choices[entered_index]])
+        meaning_rows = sanitize_and_wrap(meaning, text_cells)[:MAX_MEANING_ROWS]
 
+    n_shown = CHOICE_ROWS - max(len(meaning_rows) - 1, 0)
+    first_index = _find_first_shown_choice(len(choices), entered_index or 0, n_shown)
     lines: list[Line] = []
-    shown_choices = choices[first_index : first_index + CHOICE_ROWS]
-    for index, choice in enumerate(shown_choices, first_index):
-        is_entered = index == entered_index
+    for index in range(first_index, min(first_index + n_shown, len(choices))):
+        choice = choices[index]
+        name = choice or NO_CHOICE
+        if index == entered_index:
+            lines += _entered_choice_lines(name, name_cells, meaning_rows)
+            continue
         line = LineBuilder()
-        line.add(f" {symbols().cursor} " if is_entered else "   ", "primary")
-        line.add_padded(choice or NO_CHOICE, name_cells + 2, "strong" if is_entered else "")
-        line.add(sanitize(field.descriptions[choice]), "" if is_entered else "dim")
+        line.add(" " * CHOICE_MARGIN_CELLS)
+        line.add_padded(name, name_cells)
+        line.add(truncate_at_word(sanitize(field.descriptions[choice]), text_cells), "dim")
         lines.append(fit_line(line.build(), width))
     hint = f" left and right choose {symbols().separator} {len(choices)} choices"
     return [*lines, make_line(hint, "dim")]
 
 
-def _find_first_shown_choice(n_choices: int, entered_index: int) -> int:
+CHOICE_MARGIN_CELLS = 3
+MAX_MEANING_ROWS = 2
+
+
+def _entered_choice_lines(name: str, name_cells: int, meaning_rows: Sequence[str]) -> list[Line]:
+    """Return the lines of the entered choice: its value with the cursor, and what it means."""
+    lines = []
+    cursor = f" {symbols().cursor} "
+    for row in meaning_rows or [""]:
+        line = LineBuilder()
+        line.add(cursor, "primary")
+        line.add_padded(name, name_cells, "strong")
+        line.add(row)
+        lines.append(line.build())
+        # Only the first line names the choice.
+        cursor = " " * CHOICE_MARGIN_CELLS
+        name = ""
+    return lines
+
+
+def _find_first_shown_choice(n_choices: int, entered_index: int, n_shown: int) -> int:
     """Return the index of the first shown choice, so that the entered one is in the middle, and all
     rows are used.
     """
-    first_index = max(entered_index - CHOICE_ROWS // 2, 0)
-    last_possible_index = max(n_choices - CHOICE_ROWS, 0)
+    first_index = max(entered_index - n_shown // 2, 0)
+    last_possible_index = max(n_choices - n_shown, 0)
     return min(first_index, last_possible_index)
 
 

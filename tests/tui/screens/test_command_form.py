@@ -18,6 +18,7 @@ from fcreview.cli.wiring import (
     build_python_arguments,
 )
 from fcreview.cli.workspace import WorkspaceSession
+from fcreview.exporters.base import EXPORTERS
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.commands import (
     FORMS,
@@ -221,6 +222,22 @@ async def test_export_form_lists_formats_counts_labels_and_shows_its_command(
         await wait_for_screen(pilot)
         copied = app.session.workspace_folder / "copied.txt"
         assert copied.read_text().startswith("fcreview export --format=csv")
+
+
+async def test_meaning_of_the_entered_format_is_not_cut(app: Any, wait_for_screen: Any) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("v", "X", "left"):
+            await pilot.press(key)
+            lines = await wait_for_screen(pilot)
+        assert find_input(app, "format").value == "golden-patch"
+        index = next(at for at, line in enumerate(lines) if "▸ golden-patch" in line)
+        meaning = f"{lines[index].partition('golden-patch')[2]} {lines[index + 1]}"
+        assert " ".join(meaning.split()) == EXPORTERS["golden-patch"].help
+        others = [line for line in lines[:index] if line.endswith("…")]
+        assert others and all(line.endswith(" …") for line in others)
+        text = "\n".join(lines)
+        assert "all items · 3 items" in text and text.count("maintainers") == 1
 
 
 async def test_form_names_its_scope_and_a_key_clears_it(app: Any, wait_for_screen: Any) -> None:

@@ -345,7 +345,7 @@ class RunTable(NamedTuple):
     n_hidden_categories: int
     """Number of categories to the right that do not fit."""
     upper_heading: Line = BLANK_LINE
-    """Line above the heading, with the first words of long titles. Empty if all titles are short."""
+    """Line above the heading with the first words of long titles. Empty if all titles are short."""
 
 
 WIDE_TABLE_CELLS = 100

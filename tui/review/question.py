@@ -579,9 +579,7 @@ def _equal_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[Line]
     Two answers can differ only in such a value, because a golden answer can accept several.
     """
     # A deeper row is a part of a nested value.
-    texts = [
-        _format_equal_argument(row) for row in rows if row.state == "=" and row.depth == 0
-    ]
+    texts = [_format_equal_argument(row) for row in rows if row.state == "=" and row.depth == 0]
     if not texts:
         return []
     text = f"{len(texts)} equal: {', '.join(texts)}"

@@ -14,7 +14,6 @@ from fcreview.tables.table import (
     SEPARATOR,
     Bar,
     Cell,
-    Column,
     Cut,
     Row,
     Table,

@@ -133,7 +133,9 @@ def test_long_titles_of_categories_take_two_lines_so_that_more_rates_fit() -> No
 
 
 def test_number_of_items_is_shown_if_a_run_has_too_few_for_a_ranking() -> None:
-    small, large = (replace(run, n_items=n) for run, n in zip(make_two_runs(), (29, 30), strict=True))
+    small, large = (
+        replace(run, n_items=n) for run, n in zip(make_two_runs(), (29, 30), strict=True)
+    )
     headings = []
     for run in (small, large):
         table = build_run_table(Overview([run], "alice"), [run], 78, 0)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.commands import ReportServices
-    from fcreview.tui.figures.overview import Overview
     from fcreview.tui.queue_state import AnnotatorSwitch, QueueState, ReviewProgress
 
 
@@ -187,8 +186,8 @@ class Session(SessionSettings):
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.overview_place = OverviewPlace()
-        self.last_overview: Overview | None = None
-        """Figures that the overview showed last. It shows them while it reads them again."""
+        self.last_overview: object = None
+        """`Overview` that was shown last. The overview shows it while it reads the figures again."""
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
         self.opened_run_names: tuple[str, ...] = ()

@@ -363,7 +363,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         The figures are read again, but the screen need not be empty until then.
         """
         last = self._session.last_overview
-        if last is None or last.blind != overview.blind:
+        if not isinstance(last, Overview) or last.blind != overview.blind:
             return None
         has_same_runs = list(last.runs) == list(overview.runs)
         return last if has_same_runs else None

@@ -187,7 +187,7 @@ class Session(SessionSettings):
         """Queued actions of the review screens. The app quits only after they have run."""
         self.overview_place = OverviewPlace()
         self.last_overview: object = None
-        """`Overview` that was shown last. The overview shows it while it reads the figures again."""
+        """Last `Overview`. The overview shows it while it reads the figures again."""
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
         self.opened_run_names: tuple[str, ...] = ()

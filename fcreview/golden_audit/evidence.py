@@ -168,18 +168,24 @@ def _to_canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`, or
-    return None.
+    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`.
+
+    Returns None if the text is no formula: if it has no operator, or neither a digit nor one of the
+    usual variables.
     """
     has_operator = any(mark in text for mark in "^*+-/=")
-    if not has_operator or not re.search(r"[\dxyzt]", text):
+    has_operand = re.search(r"[\dxyzt]", text) is not None
+    if not has_operator or not has_operand:
         return None
 
+    # Without a start such as `lambda x:` or `f(x) =`.
     body = _FUNCTION_PREFIX.sub("", text.lower())
-    with_one_power_sign = re.sub(r"\*\*|\^", "⌃", body)
-    # Blanks, multiplication signs, and parentheses around an exponent of one letter go.
-    short = re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", with_one_power_sign)
-    return short.strip("'\"") or None
+    # `x**2` and `x^2` become `x⌃2`, so that all other `*` are multiplications.
+    with_power_signs = re.sub(r"\*\*|\^", "⌃", body)
+    # `x⌃(n)` becomes `x⌃n`.
+    with_bare_exponents = re.sub(r"(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", with_power_signs)
+    without_products = re.sub(r"[\s*]", "", with_bare_exponents)
+    return without_products.strip("'\"") or None
 
 
 def is_power_formula(text: str) -> bool:

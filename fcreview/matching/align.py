@@ -378,9 +378,17 @@ def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
 class _HungarianMethod:
     """Assigns a column to each row so that the total cost is lowest.
 
-    There must be at least as many columns as rows. Rows are added one at a time. Each reassigns
-    earlier rows along the cheapest path to a free column. The prices are the dual variables of the
-    assignment problem (Kuhn 1955; the form with shortest paths is by Jonker and Volgenant 1987).
+    There must be at least as many columns as rows. This is the Hungarian method (Kuhn 1955) in the
+    form with shortest paths (Jonker and Volgenant 1987).
+
+    Rows are added one at a time. A new row can take the column of an earlier row, which then takes
+    the column of another one, and so on, until a row takes a free column. The cheapest such chain
+    is the shortest path in a graph whose edges are pairs of a row and a column.
+
+    Rows and columns have prices, the dual variables of the assignment problem. The length of an
+    edge is the cost of the pair without the prices of both. The prices are chosen so that no edge
+    is negative, and that assigned pairs have the length 0. Shortest paths need the first, and
+    the second means that no other assignment is cheaper.
     """
 
     def __init__(self, costs: list[list[float]]) -> None:
@@ -406,14 +414,13 @@ class _HungarianMethod:
         total cost stays lowest.
         """
         path = _ShortestPath(len(self._column_prices))
-        row = added_row
-        while True:
+        # The row whose pairs continue the path. It gives its own column to the row before it.
+        row: int | None = added_row
+        while row is not None:
             self._extend(path, row)
             column = path.take_nearest()
-            owner = self._owners[column]
-            if owner is None:
-                break
-            row = owner
+            # A free column has no owner, and ends the path.
+            row = self._owners[column]
 
         self._change_prices(added_row, path)
         self._reassign(added_row, path)
@@ -421,6 +428,7 @@ class _HungarianMethod:
     def _extend(self, path: _ShortestPath, row: int) -> None:
         """Shorten the paths to the columns that are not reached yet, if they lead through a row."""
         for column in path.unreached:
+            # The order of the terms decides the rounding.
             distance = path.length + self._costs[row][column]
             distance = distance - self._row_prices[row] - self._column_prices[column]
             path.offer(column, distance)

@@ -581,19 +581,25 @@ def pair_milestones(
     n_met = len(met_indexes)
     met_pairs: list[CallPair] = []
     for milestone, index in zip(milestones[:n_met], met_indexes, strict=True):
-        met_pairs += align_calls([milestone], [predicted[index]], COMPARISON_RULES)[:1]
+        pairs = align_calls([milestone], [predicted[index]], COMPARISON_RULES)
+        # The pair of the milestone comes first.
+        met_pairs += pairs[:1]
 
     # Calls before this index precede the last met milestone, so no other milestone can match them.
-    start = met_indexes[-1] + 1 if met_indexes else 0
-    later_pairs = align_calls(
-        milestones[n_met:], predicted[start:], COMPARISON_RULES, keep_order=True
-    )
+    first_later_index = met_indexes[-1] + 1 if met_indexes else 0
+    earlier_calls = predicted[:first_later_index]
+    later_calls = predicted[first_later_index:]
+    later_pairs = align_calls(milestones[n_met:], later_calls, COMPARISON_RULES, keep_order=True)
+
+    # Calls that no milestone demands are listed last, in the agent's order.
     missed = [pair for pair in later_pairs if pair.golden is not None]
     later_extra = [pair for pair in later_pairs if pair.golden is None]
-
-    earlier_extra = []
-    for call in predicted[:start]:
-        if call.index not in met_indexes:
-            pair = CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
-            earlier_extra.append(pair)
+    earlier_extra = [
+        _make_extra_pair(call) for call in earlier_calls if call.index not in met_indexes
+    ]
     return met_pairs + missed + earlier_extra + later_extra
+
+
+def _make_extra_pair(call: Call) -> CallPair:
+    """Make the pair of a predicted call without a golden call."""
+    return CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")

@@ -146,17 +146,18 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
         value = predicted == "true"
 
     has_declared_type = type(value) is expected
-    if has_declared_type:
-        is_nested = declared.name in NESTED_TYPES
-        if not is_nested or _has_elements_of_declared_type(value, golden, declared):
-            return TypeCheck(True, skips_comparison=golden_has_other_type)
+    is_nested = declared.name in NESTED_TYPES
+    if has_declared_type and (
+        not is_nested or _has_elements_of_declared_type(value, golden, declared)
+    ):
+        return TypeCheck(True, skips_comparison=golden_has_other_type)
 
-    # Here, the value or one of its elements has another type than declared.
+    # The value has another type than declared, or is a list with such an element.
     is_like_golden = has_golden and (type(value) is type(golden) or value == golden)
-    if is_like_golden:
-        # A value with elements of a wrong type fails although it is like the golden value.
-        return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
-    return TypeCheck(False, skips_comparison=golden_has_other_type)
+    if not is_like_golden:
+        return TypeCheck(False, skips_comparison=golden_has_other_type)
+    # The exception does not hold for a list with a wrong element.
+    return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
 
 
 def _get_element_type(declared: DeclaredType) -> DeclaredType:

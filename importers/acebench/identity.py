@@ -227,25 +227,34 @@ def find_model_folder(folder: Path) -> ModelFolder:
     if root is None:
         return _find_model_without_root(folder)
 
+    # Usually the model is below the root: `result_en/Llama-3-8B/run1`.
     names = list(folder.relative_to(root).parts)
     model_span = _locate_model(names, root)
     if model_span is not None:
-        model = "/".join(names[model_span.start : model_span.stop])
+        names_above = names[: model_span.start]
+        model_names = names[model_span.start : model_span.stop]
+        names_below = names[model_span.stop :]
         # The names below the model tell more about the run than those above it.
-        settings = names[model_span.stop :] + names[: model_span.start]
-        return ModelFolder(model, settings=settings, root=root)
+        settings = names_below + names_above
+        return ModelFolder("/".join(model_names), settings=settings, root=root)
+
+    # All names below the root look like repeats: `output/result_en/run1`. The folder above the root
+    # is one of outputs too, so the first repeat must stand for the model.
     if names and is_output_folder(root.parent.name):
         return ModelFolder(names[0], settings=names[1:], root=root)
-
-    # A root with a name of its own, such as `output_v2`, is the only hint at the model.
-    is_language_folder = read_language_folder(root.name) != ""
-    is_plain_output_folder = _PLAIN_OUTPUT_FOLDER.fullmatch(root.name) is not None
-    if not is_language_folder and not is_plain_output_folder:
+    # The root has a name of its own, such as `output_v2`, which is the only hint at the model.
+    if not _has_standard_root_name(root):
         return ModelFolder(root.name, settings=names, root=root)
-
-    # Below the root are only repeats, as in `MODEL/result_en/run1`, or files, as in
-    # `MODEL/result_en`. So the model is above the root.
+    # The model is above the root: `Llama-3-8B/result_en/run1`.
     return ModelFolder(_find_model_above(root), settings=names, root=root)
+
+
+def _has_standard_root_name(root: Path) -> bool:
+    """Whether a root folder has a name that says nothing about its model, such as `result_en` or
+    `output`.
+    """
+    is_language_folder = read_language_folder(root.name) != ""
+    return is_language_folder or _PLAIN_OUTPUT_FOLDER.fullmatch(root.name) is not None
 
 
 def _list_folders_upwards(folder: Path) -> list[Path]:
@@ -282,22 +291,39 @@ def _locate_model(names: Sequence[str], root: Path) -> range | None:
         names: The names of the folders, the one directly below the root first.
         root: The root folder.
     """
-    # First choice: a name that looks like a model, such as `Llama-3-8B`, with the names of its
-    # organization above it.
     for index, name in enumerate(names):
         if looks_like_model(name) and not is_repeat_folder(name):
-            start = index
-            while start > 0 and _is_model_prefix(root.joinpath(*names[:start]), names[start], root):
-                start -= 1
+            start = _find_first_name_of_model(names, index, root)
             return range(start, index + 1)
+    return _locate_unknown_model(names)
 
-    # Otherwise: the first name that is neither a repeat, such as `run1`, nor a folder of outputs.
+
+def _find_first_name_of_model(names: Sequence[str], last: int, root: Path) -> int:
+    """Return the index of the first name of a model, if `names[last]` is its last name.
+
+    The names of its organization can stand above it.
+    """
+    start = last
+    while start > 0:
+        folder_above = root.joinpath(*names[:start])
+        if not _is_model_prefix(folder_above, names[start], root):
+            break
+        start -= 1
+    return start
+
+
+def _locate_unknown_model(names: Sequence[str]) -> range | None:
+    """Find the first folder that can name a model although its name does not look like one.
+
+    A repeat such as `run1` cannot, and neither can a folder of outputs, unless it is the last one.
+    """
     last_index = len(names) - 1
     for index, name in enumerate(names):
         is_last = index == last_index
         is_outputs = is_output_folder(name) and not is_last
         if is_repeat_folder(name) or is_outputs:
             continue
+
         # The name of a provider, such as `openai`, belongs to the model below it.
         is_provider = name.lower() in PROVIDERS
         if is_provider and not is_last and not is_repeat_folder(names[index + 1]):
@@ -350,15 +376,23 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
             settings = _list_names_below(folders, index)
             return ModelFolder(_name_with_provider(folders, index), settings=settings)
 
-    # Folders such as `run1` distinguish repeats of one model.
-    index = 0
-    while index + 1 < len(folders) and is_repeat_folder(folders[index].name):
-        index += 1
+    index = _find_nearest_without_repeats(folders)
     # A name that also exists in a neighbouring folder is a setting of both models, as in
     # `model-a/greedy` and `model-b/greedy`.
     if index == 0 and len(folders) > 1 and _has_neighbour_with(folder.parent, folder.name):
         index = 1
     return ModelFolder(folders[index].name, settings=_list_names_below(folders, index))
+
+
+def _find_nearest_without_repeats(folders: Sequence[Path]) -> int:
+    """Return the index of the first folder that is no repeat of a run, such as `run1`.
+
+    If all of them are, it is the last one.
+    """
+    for index, candidate in enumerate(folders):
+        if not is_repeat_folder(candidate.name):
+            return index
+    return len(folders) - 1
 
 
 def _name_with_provider(folders: Sequence[Path], index: int) -> str:

@@ -307,20 +307,22 @@ def get_counted_process_accuracy(entry: JsonObject) -> CountedProcessAccuracy:
     """Return the process accuracy of an entry as the official mean counts it.
 
     If there are several milestone sequences, the file has the value of the last one, but the mean
-    has that of the best one.
+    has that of the best one. So the value is computed again, unless fcreview cannot reproduce the
+    one in the file.
     """
     stated = entry.get("process_accuracy")
     milestones = entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return CountedProcessAccuracy(stated)
-    has_sequences = len(milestones) >= 2 and isinstance(milestones[0], list)
-    if not has_sequences:
+    has_several_sequences = len(milestones) >= 2 and isinstance(milestones[0], list)
+    if not has_several_sequences:
         return CountedProcessAccuracy(stated)
 
     computed = compute_process_accuracy(
         entry.get("model_output"), milestones, is_end_state_correct=False
     )
-    if computed.in_process_file != stated or computed.in_mean == stated:
+    is_reproduced = computed.in_process_file == stated
+    if not is_reproduced or computed.in_mean == stated:
         return CountedProcessAccuracy(stated)
     note = (
         f"best of {len(milestones)} milestone sequences, as in the official mean; the process file"

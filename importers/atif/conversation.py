@@ -277,22 +277,20 @@ def _add_results(
     call of the step follow at the end.
     """
     results_by_call = _group_by_call(results)
-    n_waiting_placeholders = 0
-    for call in calls:
+    results_of_calls = []
+    n_shown_calls = 0
+    for number, call in enumerate(calls, 1):
         # The results are removed, so that the first of several calls with the same id gets them.
-        call_key = make_id_key(call.get("tool_call_id"))
-        own_results = results_by_call.pop(call_key, None)
-        if own_results is None:
-            n_waiting_placeholders += 1
-            continue
-        for _ in range(n_waiting_placeholders):
-            conversation.add_message("tool", NO_RESULT)
-        n_waiting_placeholders = 0
+        own_results = results_by_call.pop(make_id_key(call.get("tool_call_id")), None)
+        results_of_calls.append(own_results)
+        if own_results is not None:
+            n_shown_calls = number
 
-        text = "\n".join(get_content_text(result.get("content")) for result in own_results)
-        conversation.add_message("tool", text, _get_call_name(call))
-        for result in own_results:
-            subagents.add_messages(conversation, result)
+    for call, own_results in zip(calls[:n_shown_calls], results_of_calls, strict=False):
+        if own_results is None:
+            conversation.add_message("tool", NO_RESULT)
+        else:
+            _add_results_of_call(conversation, call, own_results, subagents)
 
     # Only the results that no call of the step took are left in `results_by_call`.
     for result in results:
@@ -300,6 +298,19 @@ def _add_results(
         if call_id is None or make_id_key(call_id) in results_by_call:
             _add_result_without_call(conversation, result, has_calls=bool(calls))
             subagents.add_messages(conversation, result)
+
+
+def _add_results_of_call(
+    conversation: Conversation,
+    call: JsonObject,
+    results: list[JsonObject],
+    subagents: _Subagents,
+) -> None:
+    """Add the results of one call as one tool message, and the messages of its subagents."""
+    text = "\n".join(get_content_text(result.get("content")) for result in results)
+    conversation.add_message("tool", text, _get_call_name(call))
+    for result in results:
+        subagents.add_messages(conversation, result)
 
 
 def _group_by_call(results: list[JsonObject]) -> dict[Any, list[JsonObject]]:

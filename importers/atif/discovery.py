@@ -112,8 +112,28 @@ def find_runs(
     at a task), and single trajectories anywhere else. Every file below a trial folder belongs to
     the trial.
     """
+    files_by_trial = _group_files_by_trial(files)
+
+    found = DiscoveredRuns()
+    # This adds the runs of jobs, and claims their files.
+    _plan_jobs(files_by_trial, set(files), found)
+
+    files_in_trials: set[Path] = set()
+    for files_of_trial in files_by_trial.values():
+        files_in_trials.update(files_of_trial)
+    unclaimed = []
+    for path in files:
+        if path.suffix in SUFFIXES and path not in files_in_trials and path not in found.claimed:
+            unclaimed.append(path)
+    trajectories = _select_trajectories(unclaimed)
+    found.claimed.update(trajectories.keys())
+    found.plans += _plan_single_trajectories(trajectories)
+    return found
+
+
+def _group_files_by_trial(files: Sequence[Path]) -> dict[Path, list[Path]]:
+    """Return the folders of trials with the files below each. Other files are left out."""
     files_by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
-    loose_files: list[Path] = []
     # Many files share a folder, so the trial of each folder is looked up only once.
     trial_by_folder: dict[Path, Path | None] = {}
     for path in files:
@@ -123,17 +143,7 @@ def find_runs(
         trial = trial_by_folder[folder]
         if trial is not None:
             files_by_trial[trial].append(path)
-        elif path.suffix in SUFFIXES:
-            loose_files.append(path)
-
-    found = DiscoveredRuns()
-    # This adds the runs of jobs, and claims their files.
-    _plan_jobs(files_by_trial, set(files), found)
-    unclaimed = [path for path in loose_files if path not in found.claimed]
-    trajectories = _select_trajectories(unclaimed)
-    found.claimed.update(trajectories.keys())
-    found.plans += _plan_single_trajectories(trajectories)
-    return found
+    return files_by_trial
 
 
 def _find_enclosing_trial(folder: Path, trial_folders: Container[Path]) -> Path | None:

@@ -259,15 +259,7 @@ def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonO
     empty step is returned if there is no content at all.
     """
     step: JsonObject = {"source": SOURCES_BY_ROLE[message.role]} | own_step
-    text = get_shown_text(message)
-    own_message = own_step.get("message")
-    if isinstance(own_message, list) and own_message:
-        step["message"] = list(own_message)
-        if text:
-            step["message"].append({"type": "text", "text": text})
-    else:
-        step["message"] = text or own_message or ""
-
+    step["message"] = _join_texts(own_step.get("message"), get_shown_text(message))
     if message.reasoning:
         own_reasoning = own_step.get("reasoning_content") or ""
         step["reasoning_content"] = f"{own_reasoning}{message.reasoning}"
@@ -278,6 +270,19 @@ def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonO
 
     has_content = step["message"] or message.reasoning or message.calls or own_step
     return step if has_content else {}
+
+
+def _join_texts(own_message: Any, text: str) -> Any:
+    """Return the message of a step: its parts in ATIF's form, followed by the text of the rest.
+
+    A message that is no list of parts has nothing to add to: the text replaces it, if there is one.
+    """
+    if not isinstance(own_message, list) or not own_message:
+        return text or own_message or ""
+    parts = list(own_message)
+    if text:
+        parts.append({"type": "text", "text": text})
+    return parts
 
 
 def _to_own_call(call: ToolCall, position: str) -> JsonObject:

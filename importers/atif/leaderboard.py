@@ -85,19 +85,30 @@ def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
             rewards[name] = item.values[name]
 
     deciding_name = recorded_names[0] if len(recorded_names) == 1 else REWARD
-    deciding_value = item.derive_verdict("atif", ITEM, REWARD)
-    if deciding_value is None:
-        deciding_value = item.values.get(REWARD)
-
-    reviewed_verdict = item.overrides.get(ITEM_CORRECT)
-    if is_number(deciding_value):
+    deciding_value = _get_deciding_reward(item, is_recorded=bool(recorded_names))
+    if deciding_value is not None:
         rewards[deciding_name] = deciding_value
-    elif not recorded_names and isinstance(reviewed_verdict, bool):
-        # The trial had no reward, but a reviewer decided whether it passes.
-        rewards[REWARD] = float(reviewed_verdict)
 
     numbers = {name: float(value) for name, value in rewards.items() if is_number(value)}
     return numbers or None
+
+
+def _get_deciding_reward(item: ScoredItem, *, is_recorded: bool) -> float | None:
+    """Return the reward that decides whether a trial passes, with the reviews applied.
+
+    `is_recorded` says whether the files have any reward of the trial.
+    """
+    value = item.derive_verdict("atif", ITEM, REWARD)
+    if value is None:
+        value = item.values.get(REWARD)
+    if is_number(value):
+        return value
+
+    # The trial had no reward, but a reviewer decided whether it passes.
+    reviewed_verdict = item.overrides.get(ITEM_CORRECT)
+    if not is_recorded and isinstance(reviewed_verdict, bool):
+        return float(reviewed_verdict)
+    return None
 
 
 def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
@@ -128,16 +139,9 @@ def _compute_pass_at_k_metrics(
     `rewards` contains the rewards of each trial in `items`. Pass@k needs trials that pass or fail,
     so there are no metrics if a trial has several rewards, or a reward other than 0 and 1.
     """
-    passes_by_task: dict[str, list[bool]] = {}
-    for item, rewards_of_trial in zip(items, rewards, strict=True):
-        # A trial without a reward failed.
-        values = list(rewards_of_trial.values()) if rewards_of_trial else [0.0]
-        if len(values) != 1 or item.group is None:
-            return []
-        (reward,) = values
-        if reward not in (0, 1):
-            return []
-        passes_by_task.setdefault(item.group, []).append(reward == 1)
+    passes_by_task = _group_passes_by_task(items, rewards)
+    if passes_by_task is None:
+        return []
 
     # For pass@k, each task needs at least k trials.
     n_tasks = len(passes_by_task)
@@ -157,6 +161,23 @@ def _compute_pass_at_k_metrics(
         )
         metrics.append(metric)
     return metrics
+
+
+def _group_passes_by_task(
+    items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]
+) -> dict[str, list[bool]] | None:
+    """Return for each task whether its trials passed. None if a trial neither passes nor fails."""
+    passes_by_task: dict[str, list[bool]] = {}
+    for item, rewards_of_trial in zip(items, rewards, strict=True):
+        # A trial without a reward failed.
+        values = list(rewards_of_trial.values()) if rewards_of_trial else [0.0]
+        if len(values) != 1 or item.group is None:
+            return None
+        (reward,) = values
+        if reward not in (0, 1):
+            return None
+        passes_by_task.setdefault(item.group, []).append(reward == 1)
+    return passes_by_task
 
 
 def _list_k_values(max_k: int) -> list[int]:

@@ -253,23 +253,24 @@ class _DecoderSelector:
         if not self._contradicts(decoder):
             return DecoderChoice(decoder, reason)
 
+        # Both texts of a kind go into one sentence: what the choice does, what the best one does.
         evidence = self._collect(MAX_RECORDS)
         fit_of_choice = self._fit(decoder, evidence.scored or evidence.replies)
         if evidence.scored:
             best = self._find_best_by_scores(decoder, evidence.scored)
-            contradiction = f"agrees with {_describe_agreement(fit_of_choice)}"
-            alternative = f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}"
+            text_of_choice = f"agrees with {_describe_agreement(fit_of_choice)}"
+            text_of_best = f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}"
         else:
             best = self._find_best_by_form(decoder, evidence.with_golden_calls)
-            contradiction = f"finds calls in {_describe_calls(fit_of_choice)}"
-            alternative = f"{best.decoder.name} finds calls in {best.n_with_calls:,}"
+            text_of_choice = f"finds calls in {_describe_calls(fit_of_choice)}"
+            text_of_best = f"{best.decoder.name} finds calls in {best.n_with_calls:,}"
         if best.decoder.name == decoder.name:
             return DecoderChoice(decoder, reason)
 
-        reason = f"{reason}; {contradiction}; {alternative}"
-        what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
+        what = f"the decoder {decoder.name}, chosen by the user, {text_of_choice}. {text_of_best}"
         issue = ImportIssue(self._plan.run.path, what=what)
-        return DecoderChoice(decoder, reason, issues=(issue,))
+        full_reason = f"{reason}; {text_of_choice}; {text_of_best}"
+        return DecoderChoice(decoder, full_reason, issues=(issue,))
 
     def _collect(self, n_records: int) -> Evidence:
         return collect_evidence(self._plan.importer_data, self._plan.run.generation, n_records)
@@ -542,23 +543,34 @@ def select_category_decoder(
     if early is decoder or category not in ("java", "javascript"):
         return decoder
 
-    # Keys: the arguments were made text, were not, or the verdict does not show it (None).
-    outcomes: Counter[bool | None] = Counter()
-    if score_file.is_complete:
-        for item_id in results.records:
-            record = results.read_record(item_id)
-            result = record.get("result") if isinstance(record, dict) else None
-            arguments = _decode_single_call_arguments(decoder, result, category)
-            entry = score_file.failing.get(item_id)
-            outcomes[_has_stringified_arguments(arguments, entry)] += 1
-
-    n_stringified = outcomes[True]
-    n_native = outcomes[False]
+    signs = _count_signs_of_stringified_arguments(category, decoder, results, score_file)
+    n_stringified = signs[True]
+    n_native = signs[False]
     if n_stringified == n_native:
         is_early = filenames.is_early_v1_file(_find_first_file(results, score_file))
     else:
         is_early = n_stringified > n_native
     return early if is_early else decoder
+
+
+def _count_signs_of_stringified_arguments(
+    category: str, decoder: Decoder, results: Results, score_file: scores.ScoreFile
+) -> Counter[bool | None]:
+    """Count the replies whose verdict shows that the evaluator turned arguments into text (True),
+    that it did not (False), or neither (None).
+    """
+    signs: Counter[bool | None] = Counter()
+    # In a damaged score file, an item without an entry may have failed.
+    if not score_file.is_complete:
+        return signs
+
+    for item_id in results.records:
+        record = results.read_record(item_id)
+        result = record.get("result") if isinstance(record, dict) else None
+        arguments = _decode_single_call_arguments(decoder, result, category)
+        entry = score_file.failing.get(item_id)
+        signs[_has_stringified_arguments(arguments, entry)] += 1
+    return signs
 
 
 def _find_first_file(results: Results, score_file: scores.ScoreFile) -> Path:

@@ -155,18 +155,26 @@ class _CategoryReader:
         first_number = 1 if numbers and min(numbers) == 1 else 0
 
         reply_by_item = {}
-        for position, (record, recorded_id) in enumerate(zip(records, recorded_ids, strict=True)):
-            if is_integer(recorded_id):
-                item_id = f"{self._category}_{recorded_id - first_number}"
-            elif isinstance(recorded_id, str) and recorded_id:
-                item_id = recorded_id
-            else:
-                item_id = f"{self._category}_{position}"
-            if "result" not in record or _is_failed_request(record):
-                continue
-            if item_id not in self._dataset.repeated_ids:
+        for position, record in enumerate(records):
+            item_id = self._make_item_id(recorded_ids[position], position, first_number)
+            has_reply = "result" in record and not _is_failed_request(record)
+            if has_reply and item_id not in self._dataset.repeated_ids:
                 reply_by_item[item_id] = record["result"]
         return reply_by_item
+
+    def _make_item_id(self, recorded_id: Any, position: int, first_number: int) -> str:
+        """Return the id of the item of a result record.
+
+        Args:
+            recorded_id: The id in the record: a text, a number in the category, or anything else.
+            position: Position of the record in the file, from 0.
+            first_number: The number of the first item, if the ids are numbers.
+        """
+        if is_integer(recorded_id):
+            return f"{self._category}_{recorded_id - first_number}"
+        if isinstance(recorded_id, str) and recorded_id:
+            return recorded_id
+        return f"{self._category}_{position}"
 
     def _remove_verdicts_on_other_replies(self, scored: _Scores, replies: dict[str, Any]) -> None:
         """Remove the verdicts that belong to other replies than those in the result file.

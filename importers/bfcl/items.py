@@ -434,28 +434,34 @@ def _fill_single_turn(
     item.prediction_hash = reply.prediction_hash
     item.n_steps = 1
 
+    # This is None if the errata do not change the verdict.
     item.extra.without_errata = _find_other_verdict_without_errata(
         evaluation, inputs, record, settings
     )
-    # The verdict without errata is only recorded if it is another one.
-    do_errata_change_verdict = item.extra.without_errata is not None
-    item.rule = evaluation.valid
-    item.rule_note = evaluation.note
-    if evaluation.valid is not None:
-        item.rule_error_type = evaluation.error_type
-        verdict = Verdict(
-            "rule",
-            evaluation.valid,
-            error_type=evaluation.error_type,
-            rationale="\n".join(evaluation.messages) or None,
-            by=CHECKER_WITH_ERRATA if do_errata_change_verdict else CHECKER,
-        )
-        item.verdicts.append(verdict)
+    _add_checker_verdict(item, evaluation)
 
     # Of an item that passes by all verdicts, no difference is shown.
     has_no_verdict = item.official is None and evaluation.valid is None
     if item.official is False or evaluation.valid is False or has_no_verdict:
         set_first_difference(item, item.pairs, evaluation)
+
+
+def _add_checker_verdict(item: Item, evaluation: Evaluation) -> None:
+    """Add the verdict of BFCL's rules, or the note that explains why there is none."""
+    item.rule = evaluation.valid
+    item.rule_note = evaluation.note
+    if evaluation.valid is None:
+        return
+    item.rule_error_type = evaluation.error_type
+    do_errata_change_verdict = item.extra.without_errata is not None
+    verdict = Verdict(
+        "rule",
+        evaluation.valid,
+        error_type=evaluation.error_type,
+        rationale="\n".join(evaluation.messages) or None,
+        by=CHECKER_WITH_ERRATA if do_errata_change_verdict else CHECKER,
+    )
+    item.verdicts.append(verdict)
 
 
 def _set_format_sensitivity_fields(item: Item) -> None:
@@ -589,11 +595,16 @@ def _fill_multi_turn(
 def _recompute_multi_turn(
     item: Item, context: CategoryContext, result: Any, inputs: ItemInputs, executor: Executor
 ) -> None:
-    """Add the verdict of the official package, and the states that differ after each turn."""
+    """Add the verdict of the official package, and the states that differ after each turn.
+
+    If the user's errata correct the golden answer and this changes the verdict, the verdict with
+    the original golden answer is recorded as well.
+    """
+    original_item = inputs.corrected.original
     recompute = partial(
         recompute_multi_turn,
         executor,
-        uncorrected=inputs.corrected.original or inputs.corrected.item,
+        uncorrected=original_item or inputs.corrected.item,
         result=result,
         decoder=context.decoder,
         version=context.version,
@@ -608,24 +619,20 @@ def _recompute_multi_turn(
         return
 
     by = executor.package
-    # If the golden answer was corrected, the verdict under the original one is kept for comparison.
-    if inputs.corrected.original is not None:
-        original = recompute(inputs.corrected.original)
-        has_same_verdict = original.valid == verdict.valid
-        has_same_error = original.error_type == verdict.error_type
-        if not (has_same_verdict and has_same_error):
+    if original_item is not None:
+        original = recompute(original_item)
+        if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
             item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
             by = CHECKER_WITH_ERRATA
     item.rule_error_type = verdict.error_type
-    item.verdicts.append(
-        Verdict(
-            "rule",
-            verdict.valid,
-            error_type=verdict.error_type,
-            rationale=verdict.message,
-            by=by,
-        )
+    rule_verdict = Verdict(
+        "rule",
+        verdict.valid,
+        error_type=verdict.error_type,
+        rationale=verdict.message,
+        by=by,
     )
+    item.verdicts.append(rule_verdict)
 
 
 def _add_state_differences_of_turns(item: Item, verdict: MultiTurnVerdict) -> None:

@@ -12,6 +12,7 @@ import ast
 import contextlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, permutations
@@ -90,7 +91,7 @@ def load_results(
         n_scored: The number of scored records in the score file's header, if there is one.
     """
     results = Results(category)
-    records_by_id: dict[str, tuple[ResultRecord, ...]] = {}
+    records_by_id: defaultdict[str, list[ResultRecord]] = defaultdict(list)
     n_records = 0
     for path in paths:
         file = _read_result_file(path)
@@ -99,10 +100,10 @@ def load_results(
             results.issues.append(ImportIssue(str(path), what="the result file is empty"))
         n_records += len(file.records)
         for item_id, record in zip(_make_item_ids(file, category), file.records, strict=True):
-            earlier_records = records_by_id.get(item_id, ())
-            records_by_id[item_id] = (*earlier_records, ResultRecord(path, record))
+            records_by_id[item_id].append(ResultRecord(path, record))
 
     dataset = dataset or Dataset()
+    # Then the evaluator took each record for an item.
     are_all_scored = n_scored == n_records
     for item_id, records in records_by_id.items():
         if len(records) == 1 and item_id not in dataset.repeated_ids:

@@ -114,24 +114,28 @@ def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -
     A rate without items, which was not run, is left out or, with `missing_as_zero`, counts as 0.
     If one of the other rates is unknown, the average is unknown.
     """
-    rates_with_items = [rate for rate in rates if rate.n_items]
-    known_values = [rate.value for rate in rates_with_items if rate.value is not None]
     missing: list[str] = []
     for rate in rates:
         missing += rate.missing
-
-    n_averaged = len(rates) if missing_as_zero else len(rates_with_items)
-    are_all_known = len(known_values) == len(rates_with_items)
-    is_average_known = are_all_known and (missing_as_zero or bool(rates_with_items))
-    average = None
-    if is_average_known:
-        average = sum(known_values) / n_averaged
     return MeanRate(
-        average,
+        _average_values(rates, missing_as_zero=missing_as_zero),
         n_verdicts=sum(rate.n_verdicts for rate in rates),
         n_items=sum(rate.n_items for rate in rates),
         missing=tuple(missing),
     )
+
+
+def _average_values(rates: Sequence[MeanRate], *, missing_as_zero: bool) -> float | None:
+    """Return the average of the values of pass rates, or None if it is unknown."""
+    rates_with_items = [rate for rate in rates if rate.n_items]
+    known_values = [rate.value for rate in rates_with_items if rate.value is not None]
+    if len(known_values) < len(rates_with_items):
+        return None
+    if missing_as_zero:
+        return sum(known_values) / len(rates)
+    if not rates_with_items:
+        return None
+    return sum(known_values) / len(rates_with_items)
 
 
 def pool_category_rates(

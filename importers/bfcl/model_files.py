@@ -50,6 +50,20 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
 
     Returns each removed file with the file that is kept instead.
     """
+    kept_by_dropped = _find_originals_of_copies(files_by_run)
+    for run_key, files in list(files_by_run.items()):
+        kept = [file for file in files if file.path not in kept_by_dropped]
+        if kept:
+            files_by_run[run_key] = kept
+        else:
+            del files_by_run[run_key]
+    return kept_by_dropped
+
+
+def _find_originals_of_copies(files_by_run: FilesByRun) -> dict[Path, Path]:
+    """Return the files in folders of copies, each with its original: another file of the same
+    model, version and category. Files without an original are left out.
+    """
     original_by_place: dict[_FilePlace, Path] = {}
     place_by_copy: dict[Path, _FilePlace] = {}
     for (_, version), files in files_by_run.items():
@@ -62,18 +76,11 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
             else:
                 original_by_place.setdefault(place, file.path)
 
-    kept_by_dropped: dict[Path, Path] = {}
+    original_by_copy: dict[Path, Path] = {}
     for path, place in place_by_copy.items():
         if place in original_by_place:
-            kept_by_dropped[path] = original_by_place[place]
-
-    for run_key, files in list(files_by_run.items()):
-        kept = [file for file in files if file.path not in kept_by_dropped]
-        if kept:
-            files_by_run[run_key] = kept
-        else:
-            del files_by_run[run_key]
-    return kept_by_dropped
+            original_by_copy[path] = original_by_place[place]
+    return original_by_copy
 
 
 @dataclass(frozen=True)

@@ -261,13 +261,14 @@ class Pairing:
                 yield _make_run_without_results(key, score_files)
             return
 
-        path = _find_common_path(score_files)
         model_folder = folder
         if found.files:
             model_folder = _find_model_folder_of_results(found.files[0].path, key, score_files)
-            path = _find_common_path(found.files)
+        # The path identifies the run: the whole folder, or the files that were opened.
         if found.has_all_files:
             path = model_folder
+        else:
+            path = _find_common_path(found.files or score_files)
 
         issues = []
         if found.other_folders:
@@ -441,21 +442,28 @@ def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Pa
         for sibling in list_subfolders(output_folder.parent)
         if sibling != output_folder and filenames.is_result_or_score_folder(sibling)
     ]
-    for score_folder in siblings:
-        is_official = filenames.is_official_output_folder(score_folder)
-        if not is_official or "score" not in score_folder.name.lower():
+    for sibling in siblings:
+        is_score_folder = "score" in sibling.name.lower()
+        if not is_score_folder or not filenames.is_official_output_folder(sibling):
             continue
-        result_folders = [
-            sibling
-            for sibling in siblings
-            if "result" in sibling.name.lower()
-            and filenames.can_belong_to_same_run(sibling, score_folder)
-        ]
-        has_own_results = any(
-            find_files_of_kind(folder / path_inside, version, "result") for folder in result_folders
-        )
-        if not has_own_results:
-            yield score_folder / path_inside
+        if not _has_results_beside(sibling, siblings, path_inside, version):
+            yield sibling / path_inside
+
+
+def _has_results_beside(
+    score_folder: Path, siblings: Sequence[Path], path_inside: Path, version: str
+) -> bool:
+    """Whether one of the folders beside a score folder has the results of these scores.
+
+    `path_inside` leads from such a folder to the results of the model.
+    """
+    for sibling in siblings:
+        is_result_folder = "result" in sibling.name.lower()
+        if not is_result_folder or not filenames.can_belong_to_same_run(sibling, score_folder):
+            continue
+        if find_files_of_kind(sibling / path_inside, version, "result"):
+            return True
+    return False
 
 
 def _find_output_folder(folder: Path) -> Path | None:
@@ -550,24 +558,29 @@ class _Match:
 def _find_counterpart_files(
     folder: Path, version: str, files: Sequence[ClassifiedFile]
 ) -> Counterpart:
-    """Find the scores of results, or the results of scores, by the names of their folders."""
+    """Find the scores of results, or the results of scores, by the names of their folders.
+
+    `files` are the opened files of a model, which are all results or all scores. `folder` is the
+    model's folder with these files.
+    """
     own_kind = files[0].kind
-    kind: FileKind = "score" if own_kind == "result" else "result"
+    other_kind: FileKind = "score" if own_kind == "result" else "result"
     opened = {file.path for file in files}
-    has_all_files = opened >= {file.path for file in find_files_of_kind(folder, version, own_kind)}
+    all_of_folder = {file.path for file in find_files_of_kind(folder, version, own_kind)}
+    are_all_opened = opened >= all_of_folder
 
     categories = {file.category for file in files}
-    matches = _find_matches(folder, version, kind, categories)
+    matches = _find_matches(folder, version, other_kind, categories)
     if not matches:
-        return Counterpart(has_all_files=has_all_files)
+        return Counterpart(has_all_files=are_all_opened)
     best, *others = _list_best_matches(matches)
     # If the user opened only some files, only their counterparts are needed.
-    needed = [file for file in best.files if has_all_files or file.category in categories]
+    needed = [file for file in best.files if are_all_opened or file.category in categories]
     return Counterpart(
         best.folder,
         files=needed,
         other_folders=[match.folder for match in others],
-        has_all_files=has_all_files,
+        has_all_files=are_all_opened,
     )
 
 

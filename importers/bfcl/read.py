@@ -105,10 +105,9 @@ def choose_dataset_item(
         path: File of the item's record, for issues.
         line: Line of the item's record, for issues.
     """
-    context = category.context
     dataset_id = item_id
     if category.has_derived_ids:
-        dataset_id = filenames.to_dataset_id(item_id, context.category)
+        dataset_id = filenames.to_dataset_id(item_id, category.context.category)
     if not category.matches_dataset:
         return ChosenItem(_make_item_from_entry(category, dataset_id, entry))
 
@@ -121,17 +120,40 @@ def choose_dataset_item(
             issues.append(ImportIssue(path, line, what=what, item=item_id))
         return ChosenItem(_make_item_from_entry(category, dataset_id, entry), issues)
 
-    if entry is not None and _quotes_other_question(entry, item):
+    lacks_golden_answer = item.ground_truth is None and _needs_golden_answer(
+        category.context.category
+    )
+    if entry is None:
+        if lacks_golden_answer:
+            category.n_without_answer += 1
+        return ChosenItem(item)
+    return _choose_dataset_or_quoted_item(
+        category, item, item_id, entry, lacks_golden_answer=lacks_golden_answer
+    )
+
+
+def _choose_dataset_or_quoted_item(
+    category: JoinedCategory,
+    item: DatasetItem,
+    item_id: str,
+    entry: ScoreEntry,
+    *,
+    lacks_golden_answer: bool,
+) -> ChosenItem:
+    """Choose between the item of the dataset and what the score entry of the item quotes.
+
+    `lacks_golden_answer` means that the item needs a golden answer that the dataset does not have.
+    """
+    if _quotes_other_question(entry, item):
         return _replace_item_by_entry(category, item, item_id, entry, different_part="question")
 
-    lacks_golden_answer = item.ground_truth is None and _needs_golden_answer(context.category)
     if lacks_golden_answer:
         category.n_without_answer += 1
-        if entry is not None and "possible_answer" in entry.record:
-            return ChosenItem(_make_item_from_entry(category, dataset_id, entry, item))
-        return ChosenItem(item)
+        if "possible_answer" not in entry.record:
+            return ChosenItem(item)
+        return ChosenItem(_make_item_from_entry(category, item.id, entry, item))
 
-    if entry is not None and _quotes_other_golden_answer(entry, item):
+    if _quotes_other_golden_answer(entry, item):
         return _replace_item_by_entry(
             category, item, item_id, entry, different_part="golden answer"
         )
@@ -436,6 +458,8 @@ def _join_loaded_category(
 
     has_score_file = loaded.scores.path.name != ""
     if has_score_file:
+        context.score_file_name = loaded.scores.path.name
+        context.score_file_path = str(loaded.scores.path)
         _check_item_counts(category)
         if loaded.dataset.items:
             _check_dataset_version(category)
@@ -469,18 +493,10 @@ class _RunReader:
         entry. Also sets the official metrics of the category, the header of its score file.
         """
         corrector = GoldenCorrector(self._plan.errata, self._plan.run, name)
-        category = _join_loaded_category(
-            self._plan, name, self._loader.load(name, files), self._decoder
-        )
-        category.context.executor = self.executor
-        category.has_scores_of_other_replies = self.has_scores_of_other_replies
-        category.items_with_other_reply = self._quoted.others.get(name, set())
-        if files.scores and not category.has_scores_of_other_replies:
-            self._plan.run.official_metrics[name] = category.scores.header
-
+        category = self._join_category(name, files)
         dataset = category.dataset
-        n_early_issues = len(dataset.issues)
-        yield from dataset.issues[:n_early_issues]
+        early_issues = list(dataset.issues)
+        yield from early_issues
         yield from category.results.issues
         yield from category.scores.issues
         yield from category.issues
@@ -488,15 +504,26 @@ class _RunReader:
         yield from _read_items_with_result(category, corrector)
         items_without_result = _list_scored_items_without_result(category)
         yield from _read_items_without_result(category, items_without_result, corrector)
+
         yield from _report_missing_dataset_records(category, files)
         # Items of a large dataset are loaded when they are read above, which can add issues.
-        yield from dataset.issues[n_early_issues:]
+        yield from dataset.issues[len(early_issues) :]
         yield from self.coverage.add_category(_list_contents(category, items_without_result))
-
         if dataset.items and not category.has_derived_ids:
             corrector.report_absent_items(dataset.items)
         yield from corrector.issues
         yield from _report_unknown_fields(category, files, self._plan)
+
+    def _join_category(self, name: str, files: CategoryFiles) -> JoinedCategory:
+        """Load and join the files of a category, and set its official metrics in the run."""
+        loaded = self._loader.load(name, files)
+        category = _join_loaded_category(self._plan, name, loaded, self._decoder)
+        category.context.executor = self.executor
+        category.has_scores_of_other_replies = self.has_scores_of_other_replies
+        category.items_with_other_reply = self._quoted.others.get(name, set())
+        if files.scores and not category.has_scores_of_other_replies:
+            self._plan.run.official_metrics[name] = category.scores.header
+        return category
 
 
 def _read_items_with_result(category: JoinedCategory, corrector: GoldenCorrector) -> Iterator[Item]:
@@ -594,8 +621,6 @@ def _check_item_counts(category: JoinedCategory) -> None:
     run has more items than that, some of them were not scored, and it is unknown which ones.
     """
     scores = category.scores
-    category.context.score_file_name = scores.path.name
-    category.context.score_file_path = str(scores.path)
     category.knows_passes = scores.is_complete
     if scores.n_scored is None or not scores.is_complete:
         return
@@ -608,16 +633,15 @@ def _check_item_counts(category: JoinedCategory) -> None:
 
     n_failing_without_result = sum(item_id not in records for item_id in scores.failing)
     n_items = len(records) + n_failing_without_result
-    if n_items == scores.n_scored:
-        return
+    path = str(scores.path)
     scored = f"{scores.n_scored} items of {name} were scored"
     if n_items > scores.n_scored:
         category.knows_passes = False
         what = f"{scored}, but the run has {n_items}, so it is unknown which items passed"
-        category.issues.append(ImportIssue(str(scores.path), line=1, what=what, severity="error"))
-    else:
+        category.issues.append(ImportIssue(path, line=1, what=what, severity="error"))
+    elif n_items < scores.n_scored:
         what = f"{scored}, but only {n_items} results can be read"
-        category.issues.append(ImportIssue(str(scores.path), line=1, what=what))
+        category.issues.append(ImportIssue(path, line=1, what=what))
 
 
 def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> ImportIssue:

@@ -241,7 +241,6 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
     """
     context = category.context
     is_single_turn = context.kind == "single"
-    result = _read_result(category, item.id)
     entry: dict[str, Any] = {
         "id": _choose_score_entry_id(category, item.id),
         "model_name": plan.run.model,
@@ -250,26 +249,40 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
         **_make_error_fields(item, is_single_turn=is_single_turn),
     }
 
-    dataset_item = _find_dataset_item(category, item.id)
-    if dataset_item is not None:
-        files: CategoryFiles = plan.importer_data[context.category]
-        question = _find_question_record(files, dataset_item.id)
-        if question is not None:
-            entry["prompt"] = question
-    if "relevance" in context.category:
-        # Official entries of categories without golden answers have another name for the reply.
-        entry["model_result"] = result.get("result")
-    else:
-        entry["model_result_raw"] = result.get("result")
-        if dataset_item is not None and dataset_item.ground_truth is not None:
-            entry["possible_answer"] = dataset_item.ground_truth
+    result = _read_result(category, item.id)
+    entry |= _quote_item(plan, category, item, result.get("result"))
     if not is_single_turn and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
 
     # Questions of this category contain the API keys of the services that they call.
     if context.category == "rest":
-        entry = redact_third_party_keys(entry)
+        return redact_third_party_keys(entry)
     return entry
+
+
+def _quote_item(
+    plan: RunPlan, category: JoinedCategory, item: ScoredItem, reply: Any
+) -> dict[str, Any]:
+    """Return the fields of a score entry that quote the question, the reply and the golden answer
+    of an item. What the dataset lacks is left out.
+    """
+    quoted: dict[str, Any] = {}
+    category_name = category.context.category
+    dataset_item = _find_dataset_item(category, item.id)
+    if dataset_item is not None:
+        files: CategoryFiles = plan.importer_data[category_name]
+        question = _find_question_record(files, dataset_item.id)
+        if question is not None:
+            quoted["prompt"] = question
+
+    # Official entries of categories without golden answers have another name for the reply.
+    if "relevance" in category_name:
+        quoted["model_result"] = reply
+        return quoted
+    quoted["model_result_raw"] = reply
+    if dataset_item is not None and dataset_item.ground_truth is not None:
+        quoted["possible_answer"] = dataset_item.ground_truth
+    return quoted
 
 
 def _read_result(category: JoinedCategory, item_id: str) -> dict[str, Any]:

@@ -183,10 +183,12 @@ class _FolderWalk:
         for entry in entries:
             if _is_skipped_name(entry.name) or not is_utf8_name(entry.name):
                 continue
+            is_folder = False
             # `_add_file` reports an entry that cannot be read.
             with contextlib.suppress(OSError):
-                if entry.is_dir():
-                    yield folder / entry.name
+                is_folder = entry.is_dir()
+            if is_folder:
+                yield folder / entry.name
 
     def _add_issue(self, path: str, what: str, *, is_error: bool = False) -> None:
         severity: Literal["error", "warning"] = "error" if is_error else "warning"

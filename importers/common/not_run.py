@@ -61,36 +61,41 @@ def compare_with_dataset(
     """
     dataset_ids_by_category = group_ids_by_category(dataset_ids, find_category)
     result_ids_by_category = group_ids_by_category(result_ids, find_category)
-
-    # Categories in the order of the dataset, then those that it lacks.
-    names = [name for name in dataset_ids_by_category if name in result_ids_by_category]
-    names += sorted(result_ids_by_category.keys() - dataset_ids_by_category.keys())
-    categories = [
-        CategoryIds(
-            name,
-            result_ids=result_ids_by_category[name],
-            dataset_ids=dataset_ids_by_category.get(name, {}),
-        )
-        for name in names
-    ]
+    categories = _list_categories_of_run(result_ids_by_category, dataset_ids_by_category)
     uncompared = [category.name for category in categories if not category.matches_dataset]
     if len(uncompared) == len(categories):
         return
 
-    # Of a category that does not fit the dataset, the results are taken for complete.
-    complete_ids = {}
+    ids_of_complete_run = {}
     for category in categories:
-        if category.matches_dataset:
-            complete_ids[category.name] = category.dataset_ids
-        else:
-            complete_ids[category.name] = category.result_ids
+        # Of a category that does not fit the dataset, the results are taken for complete.
+        fits = category.name not in uncompared
+        ids_of_complete_run[category.name] = category.dataset_ids if fits else category.result_ids
     present_ids: set[str] = set()
     present_ids.update(*result_ids_by_category.values())
     without_results = [
         name for name in dataset_ids_by_category if name not in result_ids_by_category
     ]
     scope = _describe_categories(dataset_ids_by_category, without_results, uncompared)
-    yield from report_missing_items(complete_ids, present_ids, scope)
+    yield from report_missing_items(ids_of_complete_run, present_ids, scope)
+
+
+def _list_categories_of_run(
+    result_ids_by_category: Mapping[str, Collection[str]],
+    dataset_ids_by_category: Mapping[str, Collection[str]],
+) -> list[CategoryIds]:
+    """List the categories of a run in the order of the dataset, then those that it lacks."""
+    names = [name for name in dataset_ids_by_category if name in result_ids_by_category]
+    names += sorted(result_ids_by_category.keys() - dataset_ids_by_category.keys())
+    categories = []
+    for name in names:
+        category = CategoryIds(
+            name,
+            result_ids=result_ids_by_category[name],
+            dataset_ids=dataset_ids_by_category.get(name, {}),
+        )
+        categories.append(category)
+    return categories
 
 
 def _describe_categories(

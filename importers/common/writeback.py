@@ -344,24 +344,24 @@ def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
     """
     body = old_json.rstrip()
     trailing_space = old_json[len(body) :]
+
+    # Indentation of each line after the first. The last one, with the closing bracket, is indented
+    # as far as the record itself.
     indents = [len(match[1]) for match in _INDENT.finditer(body)]
-    outer_indent = 0
-    indent = None
-    if indents:
-        # The closing bracket has the indentation of the record itself.
-        outer_indent = indents[-1]
-        indent = indents[0] - outer_indent
+    indent_of_record = indents[-1] if indents else 0
+    indent_of_members = indents[0] - indent_of_record if indents else None
 
     has_spaces = bool(indents) or b'": ' in body[:PROBED_LAYOUT_BYTES]
     compact_separators = (",", ":")
     text = json.dumps(
         value,
-        indent=indent,
+        indent=indent_of_members,
         ensure_ascii=body.isascii(),
         separators=None if has_spaces else compact_separators,
     )
+
     line_end = "\r\n" if b"\r\n" in body else "\n"
-    indented = text.replace("\n", line_end + " " * outer_indent)
+    indented = text.replace("\n", line_end + " " * indent_of_record)
     return indented.encode("utf-8", "surrogateescape") + trailing_space
 
 

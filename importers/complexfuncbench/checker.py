@@ -510,25 +510,35 @@ class _VerdictFinder:
             return _make_format_verdict(call, "format_error", str(reply["error"]))
         if reply == GENERIC_REPLY:
             return self._explain_generic_reply(call)
-
+        golden_call = None
         if reply is not None:
             golden_call = self._find_golden_call_with_reply(reply)
-            if golden_call is not None:
-                is_equal = is_equal_call(call_to_json(call), call_to_json(golden_call))
-                tier = "rule" if is_equal else "unknown"
-                return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
+        if golden_call is not None:
+            # If the calls differ, it is unknown by which comparison the call was accepted.
+            is_equal = is_equal_call(call_to_json(call), call_to_json(golden_call))
+            tier = "rule" if is_equal else "unknown"
+            return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
 
-        # The reply shows nothing. A call that equals an unused golden call is accepted for certain.
+        # The reply shows nothing, so only the call itself can.
         if call.arguments is None:
             return _make_format_verdict(call, "decode_error", call.decode_error)
-        for golden_call in self.golden_path.calls:
-            is_unused = golden_call.index not in self.accepted_indexes
-            if is_unused and is_equal_call(call_to_json(call), call_to_json(golden_call)):
-                return CallVerdict(call, golden=golden_call, tier="rule", ok=True)
-
+        golden_call = self._find_equal_unused_golden_call(call)
+        if golden_call is not None:
+            return CallVerdict(call, golden=golden_call, tier="rule", ok=True)
         # A log contains every comparison, so a call without one was not compared.
         tier = "unpaired" if self.has_log else "unknown"
         return CallVerdict(call, golden=None, tier=tier, ok=None)
+
+    def _find_equal_unused_golden_call(self, call: Call) -> Call | None:
+        """Return a golden call that equals a predicted one and has no accepted call yet.
+
+        The evaluator accepts such a call for certain.
+        """
+        for golden_call in self.golden_path.calls:
+            is_unused = golden_call.index not in self.accepted_indexes
+            if is_unused and is_equal_call(call_to_json(call), call_to_json(golden_call)):
+                return golden_call
+        return None
 
     def _explain_generic_reply(self, call: Call) -> CallVerdict:
         """Return the verdict on a call that was not accepted. One runner also gives the generic

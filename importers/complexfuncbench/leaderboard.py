@@ -116,28 +116,22 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
     subtracts one for each call whose verdict a review changed.
     """
     recorded_counts = as_object(item.metadata.get("counts"))
+    n_golden = get_count_or_zero(recorded_counts, "total_call_num") or item.n_golden
     if recorded_counts:
         n_accepted = get_count_or_zero(recorded_counts, "correct_call_num")
     else:
         n_accepted = sum(call.officially_accepted is True for call in calls)
-    n_golden = get_count_or_zero(recorded_counts, "total_call_num") or item.n_golden
 
-    golden_with_accepted_call = set()
+    # The golden calls that have an accepted call before the reviews that accept a call.
+    fulfilled = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
-        if call.officially_accepted and call.accepted:
-            golden_with_accepted_call.add(call.golden)
-
-    for call in calls:
-        is_newly_rejected = call.officially_accepted and not call.accepted
-        is_newly_accepted = call.accepted and not call.officially_accepted
-        if is_newly_rejected:
+        # A golden call counts once, whatever the number of its accepted calls.
+        can_count = call.golden is not None and call.golden not in fulfilled
+        if call.officially_accepted and not call.accepted:
             n_accepted -= 1
-
-        # A golden call counts once, so that it must have no other accepted call.
-        needs_call = call.golden is not None and call.golden not in golden_with_accepted_call
-        if is_newly_accepted and needs_call:
+        elif call.accepted and not call.officially_accepted and can_count:
             n_accepted += 1
-            golden_with_accepted_call.add(call.golden)
+            fulfilled.add(call.golden)
     return CallCounts(n_accepted, golden=n_golden)
 
 

@@ -545,13 +545,13 @@ def list_addresses_by_required_call(
     required: list[list[str]] = []
     accepted: list[list[str]] = []
     for golden_call in golden_path.calls:
-        verdict_by_address = {
-            address: verdict
-            for address, verdict in verdicts.items()
-            if verdict.golden is golden_call
-        }
-        addresses = list(verdict_by_address)
-        is_accepted = any(verdict.ok for verdict in verdict_by_address.values())
+        addresses = []
+        is_accepted = False
+        for address, verdict in verdicts.items():
+            if verdict.golden is golden_call:
+                addresses.append(address)
+                is_accepted = is_accepted or bool(verdict.ok)
+
         if is_accepted:
             accepted.append(addresses)
         if is_accepted or not checker.is_optional_call(golden_call):

@@ -234,27 +234,36 @@ def _find_comparison_positions(
 def _replace_outcomes(log_text: str, verdict_by_position: Mapping[ComparisonPosition, bool]) -> str:
     """Replace the outcomes of some comparisons in an evaluator's log.
 
-    The new outcome looks like that of a judge that agrees with the annotator, so that the official
-    program can read it. `verdict_by_position` says which comparisons are accepted or rejected.
+    In the log, a record of a comparison is followed by records of its outcome.
+    `verdict_by_position` says which comparisons are accepted or rejected.
     """
     lines: list[str] = []
     is_outcome_replaced = False
     for located in _locate_comparisons(list(split_log_records(log_text))):
         record = located.record
-        # The old outcome follows the comparison. It is left out where a new one was written.
-        if is_outcome_replaced and is_comparison_outcome(record.body):
+        is_old_outcome = is_outcome_replaced and is_comparison_outcome(record.body)
+        if is_old_outcome:
             continue
+
         lines.append(record.header + record.body)
         verdict = None
         if located.position is not None:
             verdict = verdict_by_position.get(located.position)
         is_outcome_replaced = verdict is not None
         if verdict is not None:
-            answer = {"is_equal": verdict, "reason": JUDGE_REASON}
-            outcome = f"{JUDGE_SUCCESS}." if verdict else f"{FAILURE}."
-            lines.append(f"{record.header}{JUDGE_OUTPUT} {answer}")
-            lines.append(f"{record.header}{outcome}")
+            lines += _format_outcome_lines(record.header, verdict)
     return "\n".join(lines)
+
+
+def _format_outcome_lines(record_header: str, verdict: bool) -> list[str]:
+    """Return the outcome of a comparison as lines of the log.
+
+    It looks like that of a judge that agrees with the annotator, so that the official program can
+    read it.
+    """
+    answer = {"is_equal": verdict, "reason": JUDGE_REASON}
+    outcome = f"{JUDGE_SUCCESS}." if verdict else f"{FAILURE}."
+    return [f"{record_header}{JUDGE_OUTPUT} {answer}", f"{record_header}{outcome}"]
 
 
 class _LocatedRecord(NamedTuple):
@@ -303,21 +312,22 @@ def rewrite_scores(
     path = plan.results[0]
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
-    samples = read_dataset(plan.data).samples if overridden_items else {}
+    results = list(_find_results(raw, overridden_items))
     edits = LineEdits()
-    written_ids: set[str] = set()
-    n_missing_calls = 0
-    for result in _find_results(raw, overridden_items):
-        written_ids.add(result.item.id)
+    for result in results:
         new_record = apply_overrides_to_record(result.record, result.item)
         if new_record != result.record:
             edits.replaced[result.line] = new_record
 
-        # Reviewed calls that the log does not contain cannot be written.
+    samples = read_dataset(plan.data).samples if overridden_items else {}
+    n_missing_calls = 0
+    for result in results:
         log = _rewrite_log(plan, result.record, result.item, samples)
         n_missing_calls += log.n_missing_calls
         if log.file is not None:
             yield log.file
+
+    written_ids = {result.item.id for result in results}
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
         return item.id in written_ids and _is_representable(key)

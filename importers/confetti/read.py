@@ -613,7 +613,8 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
     """Add a judge's flags for hallucinated arguments, values that the model made up, as verdicts.
 
     The flags are a list for each call with names of its arguments, such as `[["date"], []]`.
-    Returns whether they fit the predicted calls: as many lists, with names of arguments.
+    Returns false if they do not fit the predicted calls: if there are more or fewer lists, or other
+    names. A reply of the judge without flags becomes a failed verdict, so nothing remains to fit.
     """
     judge_name = str(judge_record.get("judge_model") or "judge")
     flags = judge_record.get("hallucinated_parameters")
@@ -628,6 +629,7 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
     all_flagged = list(chain.from_iterable(flagged_by_call))
     verdicts = [Verdict("judge", all_flagged, criterion="hallucinated")]
     verdicts += _make_verdicts_of_calls(item, flagged_by_call)
+
     rationale = _to_text_or_none(judge_record.get("rationale"))
     for verdict in verdicts:
         verdict.by = judge_name

@@ -48,27 +48,30 @@ def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonO
     if "valid" in record and isinstance(verdict, bool):
         new_record["valid"] = verdict
 
-    argument_scores = dict(as_object(record.get("param_scores")))
-    # Reviews name an argument by its path, in which some characters are quoted.
-    name_by_path = {append_to_path("", name): name for name in argument_scores}
-    has_reviewed_score = False
-    for (target, criterion), value in item.overrides.items():
-        if criterion != SOFT_SCORE_CRITERION:
-            continue
-        has_reviewed_score = True
-        address = parse_address(target)
-        if address is None or address.argument is None:
-            continue
-        name = name_by_path.get(address.argument)
-        if name is not None and isinstance(value, (int, float)):
-            argument_scores[name] = value
+    argument_scores = as_object(record.get("param_scores"))
     if argument_scores:
-        new_record["param_scores"] = argument_scores
+        new_record["param_scores"] = argument_scores | _list_reviewed_scores(item, argument_scores)
 
+    has_reviewed_score = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
     score = get_soft_score(item)
     if has_reviewed_score and score is not None:
         new_record["soft_score"] = score
     return new_record
+
+
+def _list_reviewed_scores(item: ScoredItem, argument_scores: JsonObject) -> JsonObject:
+    """Return the reviewed soft scores of arguments by the names that the record has for them."""
+    # Reviews name an argument by its path, in which some characters are quoted.
+    name_by_path = {append_to_path("", name): name for name in argument_scores}
+    reviewed_scores: JsonObject = {}
+    for (target, criterion), value in item.overrides.items():
+        address = parse_address(target)
+        if criterion != SOFT_SCORE_CRITERION or address is None or address.argument is None:
+            continue
+        name = name_by_path.get(address.argument)
+        if name is not None and isinstance(value, (int, float)):
+            reviewed_scores[name] = value
+    return reviewed_scores
 
 
 def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:

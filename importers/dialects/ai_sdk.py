@@ -230,29 +230,41 @@ def _read_call(part: dict[str, Any], name: Any, *, path: str) -> Iterator[Readin
 
 
 def _read_model_result(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    """Yield the result of a call. Before version 5, it is any value in `result`."""
+    """Yield the result of a call.
+
+    Since version 5 of the SDK, it is in `output`. Before, it is any value in `result`.
+    """
     yield from values.report_unknown_fields(part, CALL_FIELDS, path=path)
-    if "output" not in part:
-        if "result" not in part:
-            yield MessageIssue("result without an output", path=path, raw=part)
-        is_error = part["isError"] if isinstance(part.get("isError"), bool) else None
-        yield from _make_result(part, part.get("result"), is_error, path=path)
+    if "output" in part:
+        yield from _read_output(part, path=path)
         return
 
+    if "result" not in part:
+        yield MessageIssue("result without an output", path=path, raw=part)
+    stated = part.get("isError")
+    is_error = stated if isinstance(stated, bool) else None
+    yield from _make_result(part, part.get("result"), is_error, path=path)
+
+
+def _read_output(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result in the field `output`, an object whose type says what its value is."""
     output = as_object(part["output"])
     kind = values.get_type(output)
     if kind not in ERROR_BY_OUTPUT:
         yield MessageIssue("unknown output of a result", path=path, raw=part["output"])
         yield from _make_result(part, part["output"], None, path=path)
         return
+
+    # A list of parts, such as text and images.
     if kind == "content":
-        fragments = yield from collect_fragments(
-            _read_content(output.get("value"), path=f"{path}.output")
-        )
+        content = _read_content(output.get("value"), path=f"{path}.output")
+        fragments = yield from collect_fragments(content)
         yield from values.read_result(
             part.get("toolCallId"), fragments, is_error=False, name=part.get("toolName"), path=path
         )
         return
+
+    # A call that was not allowed may have a reason instead of a value.
     if "value" not in output and kind != "execution-denied":
         yield MessageIssue("output without a value", path=path, raw=output)
     value = output.get("value", output.get("reason"))

@@ -6,7 +6,7 @@ A request has the texts of the system and the user, and the results of the calls
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import as_object
@@ -68,14 +68,34 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         return
 
     is_response = fields["kind"] == "response"
-    numbered = enumerate(parts)
-    by_role = groupby(numbered, lambda pair: "assistant" if is_response else _find_role(pair[1]))
-    for role, pairs in by_role:
-        readings = _read_parts(list(pairs), path=f"{path}.parts")
+    for group in _group_by_role(parts, is_response=is_response):
+        readings = _read_parts(group.numbered_parts, path=f"{path}.parts")
         fragments = yield from collect_fragments(readings)
-        yield assemble_message(role, fragments, path=path)
+        yield assemble_message(group.role, fragments, path=path)
     if not parts:
         yield MessageIssue("message without content", path=path, raw=message)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsOfRole:
+    """Neighbouring parts of a message that have the same role."""
+
+    role: Role
+    numbered_parts: list[tuple[int, Any]]
+    """Each part with its position in the message."""
+
+
+def _group_by_role(parts: list[Any], *, is_response: bool) -> list[_PartsOfRole]:
+    """Divide the parts of a message where the role changes. All parts of a response are the
+    assistant's.
+    """
+    groups: list[_PartsOfRole] = []
+    for position, part in enumerate(parts):
+        role: Role = "assistant" if is_response else _find_role(part)
+        if not groups or groups[-1].role != role:
+            groups.append(_PartsOfRole(role, []))
+        groups[-1].numbered_parts.append((position, part))
+    return groups
 
 
 def _find_role(part: Any) -> Role:

@@ -429,15 +429,17 @@ def read_error(score: JsonObject) -> ScoreError:
     metadata = as_object(score.get("metadata"))
     details = as_object(metadata.get("raw_score_result")) or metadata
     error_type = _read_text(details.get("error_type"))
-    error = _read_text(details.get("error"))
+    error_text = _read_text(details.get("error"))
     # Only the error of a multi-turn item contains its own type.
-    if error_type is None and error is not None:
-        return _parse_multi_turn_error(error)
+    if error_type is None and error_text is not None:
+        return _parse_multi_turn_error(error_text)
 
-    stated = _read_text(details.get("error_message")) or error
-    texts = as_list(details.get("error")) or _parse_text_list(stated)
-    message = "\n".join(str(text) for text in texts)
-    return ScoreError(error_type, message or stated or _read_text(score.get("explanation")))
+    # V3 has a list of messages in `error`, V4 the text of such a list in one of two fields.
+    text_of_list = _read_text(details.get("error_message")) or error_text
+    messages = as_list(details.get("error")) or _parse_text_list(text_of_list)
+    joined = "\n".join(str(message) for message in messages)
+    explanation = _read_text(score.get("explanation"))
+    return ScoreError(error_type, joined or text_of_list or explanation)
 
 
 def _parse_multi_turn_error(error: str) -> ScoreError:

@@ -51,18 +51,20 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
         return messages
 
     completed: list[Any] = []
-    # The last message of the agent, unless it has calls of its own.
-    text_reply: JsonObject | None = None
+    reply_without_calls: JsonObject | None = None
     for message in messages:
         fields = dict(as_object(message))
-        completed.append(fields if fields else message)
+        # What is no object stays as it is. The copy of a reply may get calls below.
+        completed.append(fields or message)
         if fields.get("role") == "assistant":
             has_own_calls = bool(fields.get("tool_calls"))
-            text_reply = None if has_own_calls else fields
+            reply_without_calls = None if has_own_calls else fields
 
+        # The message is the result of a call.
         call = call_by_id.get(to_text(fields.get("tool_call_id")))
-        if call is not None and text_reply is not None:
-            text_reply["tool_calls"] = [*as_list(text_reply.get("tool_calls")), call]
+        if call is not None and reply_without_calls is not None:
+            earlier_calls = as_list(reply_without_calls.get("tool_calls"))
+            reply_without_calls["tool_calls"] = [*earlier_calls, call]
     return completed
 
 

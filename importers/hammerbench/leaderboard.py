@@ -262,28 +262,29 @@ class ConversationCounts:
         Many conversations have the same outcomes, so each distinct one is tallied once, and
         multiplied by its number.
         """
-        # The three lists below have an entry for each distinct conversation; the first two only for
-        # those with a selected snapshot.
         tallies = []
-        occurrences = []
+        numbers_of_equal = []
         progress_by_index = []
         for index, conversation in enumerate(self.distinct_conversations):
             tally = tally_conversation(conversation, selector)
             if tally is None:
+                # The selector chooses no snapshot of this conversation.
                 progress_by_index.append(0.0)
-                continue
-            progress_by_index.append(tally.progress)
-            tallies.append(tally)
-            occurrences.append(self.n_occurrences[index])
+            else:
+                progress_by_index.append(tally.progress)
+                tallies.append(tally)
+                numbers_of_equal.append(self.n_occurrences[index])
         if not tallies:
             return None
 
         # Each field of a tally, such as the number of snapshots, is added up on its own.
-        values_by_field = zip(*tallies, strict=True)
-        sums = [sum(map(mul, values, occurrences)) for values in values_by_field]
-        # Progress is a fraction. A sum in the script's order has the same rounding.
+        totals = []
+        for values in zip(*tallies, strict=True):
+            totals.append(sum(map(mul, values, numbers_of_equal)))
+        # Progress is a fraction, so the order of addition changes its rounding. It is added in the
+        # order of the official script.
         progress = sum(progress_by_index[index] for index in self.indexes)
-        return ConversationTally(*sums)._replace(progress=progress)
+        return ConversationTally(*totals)._replace(progress=progress)
 
 
 def compute_conversation_metrics(

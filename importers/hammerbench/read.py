@@ -426,14 +426,8 @@ def _describe_slots(
     Slots that both calls fill are counted. For each other slot, the result says what each call does
     with it. `golden` and `predicted` are the arguments of the two calls.
     """
-    golden_name = as_object(data.label).get("name")
-    properties: dict[str, Any] = {}
-    for tool in data.tools:
-        if tool.get("name") == golden_name:
-            properties = read_declared_parameters(tool).properties or {}
-            break
-
-    names = dict.fromkeys([*properties, *golden, *predicted])
+    declared_names = _list_declared_slots(data)
+    names = dict.fromkeys([*declared_names, *golden, *predicted])
     other_slots = {}
     for name in names:
         golden_state = _describe_slot_state(golden, name)
@@ -442,6 +436,15 @@ def _describe_slots(
             other_slots[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
     n_filled = len(names) - len(other_slots)
     return {"slots": f"{n_filled} of {len(names)} are filled in both calls", **other_slots}
+
+
+def _list_declared_slots(data: SnapshotData) -> list[str]:
+    """Return the parameters that the golden function declares."""
+    golden_name = as_object(data.label).get("name")
+    for tool in data.tools:
+        if tool.get("name") == golden_name:
+            return list(read_declared_parameters(tool).properties or {})
+    return []
 
 
 def _describe_slot_state(arguments: dict[str, Any], name: str) -> str:
@@ -511,7 +514,15 @@ class _FlatLogReader:
             )
             yield ImportIssue(str(self.log_file), what=what, item=item.id)
         self.seen_ids.add(recorded_id)
+        yield self._fill_item(item, record, position, recorded_id)
 
+    def _fill_item(
+        self, item: Item, record: dict[str, Any], position: int, recorded_id: str
+    ) -> Item:
+        """Fill the item of a snapshot, and remember its golden arguments for later snapshots of the
+        conversation, which may override them.
+        """
+        key = split_item_id(recorded_id)
         # The snapshots of a conversation share one dictionary of golden arguments, which grows.
         earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
         data = _make_snapshot_data(
@@ -530,9 +541,9 @@ class _FlatLogReader:
             dataset_record=self.dataset_records.get(recorded_id),
             snapshot_number=key.snapshot,
         )
-        yield fill_safely(item, fill)
-        # Later snapshots of the conversation may override these arguments.
+        filled_item = fill_safely(item, fill)
         earlier_golden.update(as_object(as_object(data.label).get("arguments")))
+        return filled_item
 
 
 def _list_snapshot_ids(record_ids: Iterable[str]) -> Iterator[str]:

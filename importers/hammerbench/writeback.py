@@ -171,12 +171,11 @@ def rewrite_golden(
             kind = f"golden answers in {path.name}, whose JSON layout is unknown"
             yield Unrepresentable(kind, len(rewritten.changes))
             continue
-        yield RewrittenFile(path, rewritten.content)
 
+        yield RewrittenFile(path, rewritten.content)
         # A fix is reported once, where the dataset contains it.
-        if is_log:
-            continue
-        for change in rewritten.changes:
+        dataset_changes = [] if is_log else rewritten.changes
+        for change in dataset_changes:
             if change.key not in applied_keys:
                 applied_keys.add(change.key)
                 fix = fixes_by_key[change.key]

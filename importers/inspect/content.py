@@ -125,17 +125,27 @@ def _format_medium(kind: str, part: dict[str, Any]) -> str:
     image/png, 12 kB]`.
     """
     facts: list[str] = []
-    if isinstance(part.get("filename"), str) and part["filename"]:
-        facts.append(_shorten(part["filename"]))
+    file_name = part.get("filename")
+    if isinstance(file_name, str) and file_name:
+        facts.append(_shorten(file_name))
     source = part.get(kind)
-    data = _DATA_URI.match(source) if isinstance(source, str) else None
-    if data is not None and isinstance(source, str):
-        if data[1]:
-            facts.append(data[1])
-        facts.append(_format_base64_size(len(source) - data.end()))
-    elif isinstance(source, str) and source:
-        facts.append(_shorten(source))
-    return f"[{kind} {', '.join(facts)}]" if facts else f"[{kind}]"
+    if isinstance(source, str):
+        facts += _list_facts_of_source(source)
+    if not facts:
+        return f"[{kind}]"
+    return f"[{kind} {', '.join(facts)}]"
+
+
+def _list_facts_of_source(source: str) -> Iterator[str]:
+    """Yield the type and the size of the data in a data URI, or the address of other sources."""
+    data = _DATA_URI.match(source)
+    if data is not None:
+        media_type = data[1]
+        if media_type:
+            yield media_type
+        yield _format_base64_size(len(source) - data.end())
+    elif source:
+        yield _shorten(source)
 
 
 def _format_base64_size(n_characters: int) -> str:

@@ -154,8 +154,13 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
 
     logs = _join_shards(log_files)
     logs += [FoundLog([folder]) for folder in unpacked_folders]
-    # `_read_fields` adds a failed plan for each log that it cannot read.
-    return [log for log in logs if _read_fields(log, found)]
+    readable_logs = []
+    for log in logs:
+        # This also adds a plan that fails for a log that cannot be read.
+        is_readable = _read_fields(log, found)
+        if is_readable:
+            readable_logs.append(log)
+    return readable_logs
 
 
 def _join_shards(log_files: Sequence[Path]) -> list[FoundLog]:
@@ -354,6 +359,7 @@ def _attach_bfcl_dataset(
     for root in dataset_folders:
         folders += walk_folders(root)
     read_first.cache_clear()
+    # This sets the dataset files of each category in `importer_data`.
     attach_dataset(bfcl_plan, folders, [])
 
     datasets = {}

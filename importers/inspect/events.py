@@ -116,17 +116,23 @@ class _EventCollector:
         """Add the reply of a model event, or note its model as a grader if a scorer made the
         request.
         """
-        scorer = self._find_enclosing(event.get("span_id"), self._scorers)
+        span_id = event.get("span_id")
+        scorer = self._find_enclosing(span_id, self._scorers)
         if scorer is not None:
-            self.data.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
+            _, _, scorer_name = scorer.rpartition("/")
+            self.data.graders[scorer_name] = str(event.get("model"))
             return
-        self.data.functions = self.data.functions or list_objects(event.get("tools"))
-        if self._n_open_scorer_steps > 0:
+
+        if not self.data.functions:
+            self.data.functions = list_objects(event.get("tools"))
+        # In logs before 0.3.90, events mark the work of a scorer, but do not name it.
+        is_of_unnamed_scorer = self._n_open_scorer_steps > 0
+        choices = list_objects(as_list(as_object(event.get("output")).get("choices"))[:1])
+        if is_of_unnamed_scorer or not choices:
             return
-        choices = as_list(as_object(event.get("output")).get("choices"))
-        message = as_object(as_object(choices[0]).get("message")) if choices else {}
+        message = as_object(choices[0].get("message"))
         if message:
-            agent = self._find_enclosing(event.get("span_id"), self._agents)
+            agent = self._find_enclosing(span_id, self._agents)
             self.data.replies.append(EventReply(message, agent))
 
     def _find_enclosing(self, span_id: Any, names: dict[str, str]) -> str | None:

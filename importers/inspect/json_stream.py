@@ -339,17 +339,27 @@ def _hide_escaped_characters(chunk: bytes) -> bytes:
 def _find_container_end(chunk: bytes, depth: int, *, starts_in_string: bool) -> int:
     """Return the index after the bracket that closes an array or object. The chunk contains it.
 
-    Numpy computes the nesting depth at each byte, because chunks can have many megabytes. `depth`
-    is the number of brackets that are open before the chunk.
+    A chunk can have many megabytes, so numpy computes the depth of nesting at all bytes at once.
+
+    Args:
+        chunk: Bytes of a JSON text.
+        depth: Number of brackets that are open before the chunk.
+        starts_in_string: Whether the chunk begins inside a string.
     """
     import numpy
 
     text = _hide_escaped_characters(chunk)
-    # Only the last bit of the number of quotes matters, so it may overflow.
-    # A byte is outside of strings if the number of quotes up to it is even.
-    n_quotes = numpy.cumsum(numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE), dtype=numpy.uint8)
-    is_outside = (n_quotes & 1) == (1 if starts_in_string else 0)
+
+    # A byte is outside of strings if the number of quotes before it is even. Only the last bit of
+    # that number matters, so it may overflow.
+    is_quote = numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE)
+    n_quotes = numpy.cumsum(is_quote, dtype=numpy.uint8)
+    outside_parity = 1 if starts_in_string else 0
+    is_outside = (n_quotes & 1) == outside_parity
+
+    # A step is 1 at an opening bracket, -1 at a closing one, and 0 elsewhere.
     steps = numpy.frombuffer(text.translate(_TO_STEPS), numpy.int8) * is_outside
     depths = depth + numpy.cumsum(steps, dtype=numpy.int32)
-    is_end = (depths <= 0) & (steps < 0)
-    return int(numpy.argmax(is_end)) + 1
+    closes_container = (depths <= 0) & (steps < 0)
+    # `argmax` returns the first index with the largest value, which is True.
+    return int(numpy.argmax(closes_container)) + 1

@@ -323,32 +323,50 @@ def _compute_column_metrics(
     columns without edits are left out. Otherwise, the metrics follow from the verdicts of the
     items.
     """
-    is_whole_run = log_metrics.is_whole_run(items)
     for column in log_metrics.columns:
         has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
-        if is_edited and not has_edits:
-            continue
-        if is_edited:
+        if not is_edited:
+            values = compute_column_values(items, column.scorer, log_metrics)
+            yield from _compute_metrics_of_values(
+                column, values, items, log_metrics, table=column.title, has_changed=has_edits
+            )
+        elif has_edits:
             edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
             table = f"{column.title} · {WITH_EDITS}"
-        else:
-            values = compute_column_values(items, column.scorer, log_metrics)
-            table = column.title
-
-        # A column whose name is a pattern stands for a column for each matching key of the scores.
-        for expanded in expand_column_pattern(column, values.complete):
-            # Recorded figures can be compared only with figures of the same samples.
-            are_same_samples = is_whole_run and _covers_all_samples(expanded, log_metrics)
-            scale = log_metrics.get_scale(_get_scale_name(expanded))
-            figures = _ColumnFigures(
-                column=expanded,
-                values=values,
-                is_recorded_valid=are_same_samples,
-                is_about_recorded=is_edited or not has_edits,
-                has_bounded_values=scale.is_bounded,
+            yield from _compute_metrics_of_values(
+                column, values, items, log_metrics, table=table, has_changed=False
             )
-            yield from figures.compute(table)
+
+
+def _compute_metrics_of_values(
+    column: ScoreColumn,
+    values: ColumnValues,
+    items: Sequence[ScoredItem],
+    log_metrics: LogMetrics,
+    *,
+    table: str,
+    has_changed: bool,
+) -> Iterator[Metric]:
+    """Compute the metrics of some values of a score column, as rows of `table`.
+
+    `has_changed` says whether the values were edited after the log recorded its metrics.
+    """
+    # A column whose name is a pattern stands for a column for each matching key of the scores.
+    for expanded in expand_column_pattern(column, values.complete):
+        # Recorded figures can be compared only with figures of the same samples.
+        are_same_samples = log_metrics.is_whole_run(items) and _covers_all_samples(
+            expanded, log_metrics
+        )
+        scale = log_metrics.get_scale(_get_scale_name(expanded))
+        figures = _ColumnFigures(
+            column=expanded,
+            values=values,
+            is_recorded_valid=are_same_samples,
+            is_about_recorded=not has_changed,
+            has_bounded_values=scale.is_bounded,
+        )
+        yield from figures.compute(table)
 
 
 def _get_scale_name(column: ScoreColumn) -> str:
@@ -446,26 +464,40 @@ class _ColumnFigures:
     def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> tuple[float | None, str]:
         """Return the value of a metric, and a note if it is the one that the log recorded.
 
-        The value that follows from the verdicts is better, but cannot always be computed: the log
-        may lack samples, or fcreview may not know how Inspect computes the metric.
+        There are two values: the one that Inspect recorded in the log, and the one that fcreview
+        computes from the verdicts. Without reviews, the recorded one counts, because it is the
+        official one. With reviews, the computed one counts, because it contains them.
         """
-        values = self.values
-        recorded = spec.recorded
         recorded_note = f"{AS_RECORDED}{self._explain_difference()}"
+        has_reviews = not self.values.is_recorded
+        has_verdicts = len(self.values.known) > 0
+        can_compute = computed.is_recomputable and has_verdicts
 
-        # No review has changed the values, and nothing can be computed.
-        if values.is_recorded and (not computed.is_recomputable or not values.known):
-            return recorded, recorded_note
-        if recorded is None or not self.is_recorded_valid or spec.is_reproduced:
+        if not has_reviews and not can_compute:
+            return spec.recorded, recorded_note
+        if not self._has_comparable_record(spec):
             return computed.value, ""
-        if values.is_recorded and self.is_about_recorded:
-            return recorded, recorded_note
+        if not has_reviews and self.is_about_recorded:
+            return spec.recorded, recorded_note
 
-        # Reviews have changed the values.
-        can_compute = computed.is_recomputable and not self.column.has_fewer_samples_than_recorded
-        if not values.known or can_compute:
-            return computed.value, ""
-        return recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
+        # The values have changed since the metric was recorded. If fcreview cannot compute the
+        # metric, or the file lacks samples, the recorded value is still the best one.
+        needs_recorded_value = (
+            not computed.is_recomputable or self.column.has_fewer_samples_than_recorded
+        )
+        if has_verdicts and needs_recorded_value:
+            return spec.recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
+        return computed.value, ""
+
+    def _has_comparable_record(self, spec: MetricSpec) -> bool:
+        """Whether the log recorded a value about the same samples, which fcreview does not
+        reproduce.
+
+        A value that fcreview reproduces can as well be computed.
+        """
+        if spec.recorded is None or not self.is_recorded_valid:
+            return False
+        return not spec.is_reproduced
 
     def _explain_difference(self) -> str:
         if not self.column.has_fewer_samples_than_recorded:
@@ -560,7 +592,7 @@ def _compute_primary_values(
         log_metrics: What the log says about its scores.
         recorded_values: The values in the log.
     """
-    values: list[EpochValue] = []
+    reviewed_values: list[EpochValue] = []
     samples_without_verdict: set[str] = set()
     for item in items:
         scores = as_object(item.metadata.get("scores"))
@@ -570,17 +602,16 @@ def _compute_primary_values(
             value = None
         # A sample counts only if the log or a review has a value for it.
         if scorer in scores or value is not None:
-            values.append(_make_epoch_value(item, value))
+            reviewed_values.append(_make_epoch_value(item, value))
 
-    recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
-    known = []
+    known = [value for value in reviewed_values if value.sample not in samples_without_verdict]
     complete = []
-    for epoch in values:
-        if epoch.sample in samples_without_verdict:
-            complete.append(recorded_by_item.get(epoch.item, epoch))
+    recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
+    for value in reviewed_values:
+        if value.sample in samples_without_verdict:
+            complete.append(recorded_by_item.get(value.item, value))
         else:
-            known.append(epoch)
-            complete.append(epoch)
+            complete.append(value)
     return ColumnValues(known, complete=complete, is_recorded=known == recorded_values)
 
 
@@ -611,6 +642,9 @@ def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMe
     """Return the value that a score has after the reviews of an item, or MISSING if the item has no
     verdict any more.
 
+    A value such as `C` (correct) or 1 means a verdict. If the item's verdict is another one, the
+    value is replaced by one that means this verdict.
+
     Args:
         item: The item.
         recorded: The value in the log. It is no object.
@@ -620,18 +654,18 @@ def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMe
     scale = log_metrics.get_scale(name)
     recorded_verdict = scale.to_verdict(recorded)
     verdict = _find_score_verdict(item, is_judged=log_metrics.is_judged)
-    if verdict is None:
-        # The log has a verdict that no longer counts, because no judge gave it and the item has
-        # none.
-        if recorded_verdict is not None and not log_metrics.is_judged:
-            return MISSING
-        return _apply_override_to_value(item, name, recorded, scale)
 
-    # Only a review replaces a value that means neither pass nor fail.
-    is_reviewed = item.overrides.get(ITEM_CORRECT) is not None
-    is_replaceable = recorded_verdict is not None or is_reviewed
-    if is_replaceable and verdict is not recorded_verdict:
-        return _convert_verdict(recorded, verdict, scale)
+    # The verdict in the log no longer counts, and the item has no other one. The score of a judge
+    # is itself the verdict, so it stays.
+    if verdict is None and recorded_verdict is not None and not log_metrics.is_judged:
+        return MISSING
+
+    if verdict is not None and verdict is not recorded_verdict:
+        # A value that means neither pass nor fail is replaced only by a review.
+        is_reviewed = item.overrides.get(ITEM_CORRECT) is not None
+        if recorded_verdict is not None or is_reviewed:
+            return _convert_verdict(recorded, verdict, scale)
+
     return _apply_override_to_value(item, name, recorded, scale)
 
 

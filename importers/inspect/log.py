@@ -133,22 +133,23 @@ def _is_json_log_start(start: bytes) -> bool:
     """Whether the first bytes of a file are those of a JSON log: an object whose first fields are
     those of a log, with an object `eval`.
     """
-    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+    byte_order_mark = b"\xef\xbb\xbf"
+    text = start.removeprefix(byte_order_mark)
+    if start.lstrip(byte_order_mark + b" \t\r\n")[:1] != b"{":
         return False
 
+    stream = JsonStream(io.BytesIO(text).read)
+    names: set[str] = set()
     # The bytes end somewhere in the middle of the log, which ends the loop with an error.
-    parts = iter([start.removeprefix(b"\xef\xbb\xbf")])
-    stream = JsonStream(lambda _: next(parts, b""))
-    found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
-        for key in stream.iterate_keys():
-            is_other_file = key not in LOG_FIELDS and not found
-            is_other_eval = key == "eval" and stream.peek_after_space() != b"{"
+        for name in stream.iterate_keys():
+            is_other_file = not names and name not in LOG_FIELDS
+            is_other_eval = name == "eval" and stream.peek_after_space() != b"{"
             if is_other_file or is_other_eval:
                 return False
-            found.add(key)
+            names.add(name)
             stream.skip_value()
-    return "eval" in found and bool(found & {"status", "version", "plan", "samples"})
+    return "eval" in names and not names.isdisjoint({"status", "version", "plan", "samples"})
 
 
 def read_eval_fields(path: Path) -> dict[str, Any]:
@@ -341,11 +342,13 @@ class ArchiveLog:
             return
         for name in self.sample_names:
             try:
-                yield _read_scores_from_stream(JsonStream(self.reader.open_member(name)), self.path)
+                stream = JsonStream(self.reader.open_member(name))
+                scores = _read_scores_from_stream(stream, self.path)
             except ArchiveBudgetError:
                 return  # `read_samples` reports it
             except (ArchiveError, JsonStreamError):
                 continue
+            yield scores
 
     def _read_summaries(self) -> Iterator[dict[str, Any]]:
         """Yield the summaries of the samples.

@@ -588,17 +588,12 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     `context` has what the items of a run have in common, such as the task, which decides how the
     conversation is read.
     """
-    raw = sample.value
-    sample_metadata = as_object(raw.get("metadata"))
-    item.category = _find_category(sample_metadata)
-    item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
-    item.extra.metadata |= context.log_metadata
-    item.prediction_hash = answer_hash(list_answers_to_hash(raw.get("messages")))
-    item.golden_hash = answer_hash(to_plain_json(raw.get("target")))
+    _add_metadata_and_hashes(item, sample.value, context)
 
-    converted = convert_messages(raw.get("messages"))
+    # Messages of other APIs are brought into Inspect's form first.
+    converted = convert_messages(sample.value.get("messages"))
     item.issues.extend(make_issues(item, converted.issues))
-    value = raw | {"messages": converted.messages}
+    value = sample.value | {"messages": converted.messages}
     conversation = _fill_conversation(item, replace(sample, value=value), context)
     for problem in conversation.problems:
         add_issue(item, problem, severity="notice")
@@ -608,10 +603,23 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     _fill_usage(item, value, context.run.model)
     item.ended = _describe_ending(value)
     _add_log_remarks(item, value)
+
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
     _set_error_type_of_task(item, value, scores, context)
     apply_sample_incident(item, value, has_scorer_error=sample.event_data.has_scorer_error)
+
+
+def _add_metadata_and_hashes(item: Item, sample_value: dict[str, Any], context: RunContext) -> None:
+    """Set the category, the metadata of sample and log, and the hashes by which reviews notice that
+    the answer or the golden answer has changed.
+    """
+    sample_metadata = as_object(sample_value.get("metadata"))
+    item.category = _find_category(sample_metadata)
+    item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
+    item.extra.metadata |= context.log_metadata
+    item.prediction_hash = answer_hash(list_answers_to_hash(sample_value.get("messages")))
+    item.golden_hash = answer_hash(to_plain_json(sample_value.get("target")))
 
 
 def _find_category(sample_metadata: dict[str, Any]) -> str:

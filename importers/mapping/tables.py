@@ -278,10 +278,11 @@ class _TableReader:
             text_bytes = raw.removeprefix(BOM) if self._offset == 0 else raw
             self._offset += len(raw)
             try:
-                yield text_bytes.decode(encoding)
+                text = text_bytes.decode(encoding)
             except UnicodeDecodeError as error:
                 self._report_undecoded_byte(error.start + 1)
-                yield text_bytes.decode(encoding, "replace")
+                text = text_bytes.decode(encoding, "replace")
+            yield text
 
     def _report_undecoded_byte(self, position: int) -> None:
         encoding = self._form.encoding

@@ -198,32 +198,25 @@ def _find_check_position(
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
     """Set the reward of a simulation, its parts and its single checks to the reviewed values.
 
-    A review of a check changes the part that the check belongs to. Returns how many reviews the
-    simulation cannot represent.
+    The reward is the product of parts such as DB or ACTION. A part consists of checks. A review of
+    a check changes the part that the check belongs to. Returns how many reviews the simulation
+    cannot represent.
     """
     reward_info = dict(as_object(simulation.get("reward_info")))
     known_parts = item.metadata.get(REWARD_PARTS)
     new_parts: dict[str, float] = {}
     n_unwritten = 0
     for key, value in item.overrides.items():
-        if key in (ITEM_CORRECT, REWARD_KEY) or not _is_representable(item, key):
+        # The reward itself is set below, by the reviews of all its parts.
+        is_about_reward = key in (ITEM_CORRECT, REWARD_KEY)
+        if is_about_reward or not _is_representable(item, key):
             continue
 
-        _, criterion = key
-        check_position = _find_check_position(item.metadata, key)
-        if check_position is None:
-            part = criterion.upper()
-            is_written = _try_set_part(reward_info, part, value)
-            new_parts[part] = float(value)
-        else:
-            part = check_position.part
-            is_written = _try_set_check(reward_info, check_position, value)
-            # A review of the whole part counts more than reviews of its checks.
-            is_part_reviewed = (ITEM, part.lower()) in item.overrides
-            if not is_part_reviewed:
-                new_parts[part] = float(_are_all_checks_met(reward_info, part))
+        written = _write_review(reward_info, item, key, value)
+        if written.part_value is not None:
+            new_parts[written.part] = written.part_value
         # A part that was known at the import is written below, even without a check.
-        if not is_written and part not in (known_parts or {}):
+        if not written.has_set_checks and written.part not in (known_parts or {}):
             n_unwritten += 1
 
     _update_reward_breakdown(reward_info, new_parts, known_parts)
@@ -231,6 +224,38 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     reward_info["info"] = as_object(reward_info.get("info")) | REVIEWED_MARK
     simulation["reward_info"] = reward_info
     return n_unwritten
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenReview:
+    """What a review of a part of the reward, or of one of its checks, has changed."""
+
+    part: str
+    part_value: float | None
+    """New value of the part. None if the review does not change it."""
+    has_set_checks: bool
+    """Whether the checks of the simulation could be set to the reviewed value."""
+
+
+def _write_review(
+    reward_info: JsonObject, item: ScoredItem, key: CriterionKey, value: Any
+) -> _WrittenReview:
+    """Set the checks of a reward to the value of one review, of a part or of a single check."""
+    check_position = _find_check_position(item.metadata, key)
+    if check_position is None:
+        _, criterion = key
+        part = criterion.upper()
+        has_set_checks = _try_set_part(reward_info, part, value)
+        return _WrittenReview(part, part_value=float(value), has_set_checks=has_set_checks)
+
+    part = check_position.part
+    has_set_checks = _try_set_check(reward_info, check_position, value)
+    # A review of the whole part counts more than reviews of its checks.
+    is_part_reviewed = (ITEM, part.lower()) in item.overrides
+    part_value = None
+    if not is_part_reviewed:
+        part_value = float(_are_all_checks_met(reward_info, part))
+    return _WrittenReview(part, part_value=part_value, has_set_checks=has_set_checks)
 
 
 def _are_all_checks_met(reward_info: JsonObject, part: str) -> bool:

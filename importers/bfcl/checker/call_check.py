@@ -556,13 +556,17 @@ def pair_calls(
 
     expected = _compile_if_checkable(item, rules)
     for pair in pairs:
-        if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
+        if pair.golden is None or pair.predicted is None:
+            continue
+        # If the golden answer cannot be checked, `expected` is empty.
+        if pair.golden >= len(expected):
             continue
         golden = expected[pair.golden]
         call = predicted[pair.predicted]
         if call.arguments is None or not golden.is_checkable:
             continue
-        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {})
+        converted_arguments = converted[pair.predicted].arguments or {}
+        _align_diff_with_checker(pair, golden, call, converted_arguments)
         if with_schema_violations:
             _add_schema_violations(pair, golden, call.arguments)
         _update_state(pair)
@@ -644,13 +648,14 @@ def _align_diff_with_checker(
         parameter = golden.parameters.get(name)
         if parameter is None:
             continue
-        has_difference = name in differences_by_argument
-        if parameter.convert is None and not has_difference:
+        known_differences = differences_by_argument.get(name, [])
+        # Only a value that was converted can be wrong without a known difference.
+        if name not in differences_by_argument and parameter.convert is None:
             continue
         corrected = _correct_argument_differences(
-            parameter, name, raw, converted_arguments[name], differences_by_argument.get(name, [])
+            parameter, name, raw, converted_arguments[name], known_differences
         )
-        if corrected or has_difference:
+        if corrected or name in differences_by_argument:
             differences_by_argument[name] = corrected
 
     pair.diff = []
@@ -695,20 +700,20 @@ def _correct_argument_differences(
     path = append_to_path("", name)
     is_converted = raw is not converted
     errors = [difference for difference in differences if difference.state != "~"]
-    if mismatch is None:
-        if is_converted:
-            reason = f"equal after conversion: {abbreviate(converted)}"
-            return [ArgumentDiff(path, state="~", reason=reason)]
-        if errors:
-            return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
-        return differences
+    checker_accepts = mismatch is None
 
-    if not errors:
+    if checker_accepts and is_converted:
+        reason = f"equal after conversion: {abbreviate(converted)}"
+        return [ArgumentDiff(path, state="~", reason=reason)]
+    if checker_accepts and errors:
+        return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
+    if mismatch is not None and not errors:
         return [ArgumentDiff(path, state="!", reason=mismatch.message)]
-    if is_converted:
+    if mismatch is not None and is_converted:
         # Paths refer to the converted value, which is not displayed.
         reason = _describe_difference_after_conversion(errors[0], path)
         return [ArgumentDiff(path, state="!", reason=reason)]
+    # Both agree.
     return differences
 
 

@@ -408,19 +408,17 @@ def _compile_expected_argument(
     if declared_type not in language.types:
         raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
     expected_type = language.types[declared_type]
-
-    declared_element_type = None
-    if declared_type in language.types_with_elements:
-        declared_element_type = schema.get("items", {}).get("type")
+    declared_element_type = _find_declared_element_type(schema, language)
     element_type = None
     if declared_element_type is not None:
         element_type = language.types.get(declared_element_type)
 
     # If the golden value has another type than declared, the checker takes it for the name of a
-    # variable. The first value that is no empty text decides, as in BFCL.
-    golden_type = next((type(value) for value in accepted if value != ""), None)
+    # variable.
+    golden_type = _find_golden_type(accepted)
     is_variable = golden_type is not None and golden_type is not expected_type
-    passes_if_equal = (
+    # Other values are converted or checked element by element before they are compared.
+    is_compared_as_it_is = (
         language.convert is None and element_type is None and expected_type is not dict
     )
 
@@ -431,7 +429,7 @@ def _compile_expected_argument(
         accepted=accepted,
         golden_type=golden_type,
         is_variable=is_variable,
-        passes_if_equal=passes_if_equal,
+        passes_if_equal=is_compared_as_it_is,
         convert=_make_converter(language, declared_type, declared_element_type),
         language=rules.language,
         to_float=rules.language == "python" and declared_type == "float",
@@ -439,6 +437,23 @@ def _compile_expected_argument(
         is_v1=rules.is_v1,
         equivalence_rules=equivalence_rules,
     )
+
+
+def _find_declared_element_type(schema: dict[str, Any], language: LanguageRules) -> Any:
+    """Return the declared type of the elements of an array. None for other types."""
+    if schema["type"] not in language.types_with_elements:
+        return None
+    return schema.get("items", {}).get("type")
+
+
+def _find_golden_type(accepted: list[Any]) -> type | None:
+    """Return the type of the first accepted value that is no empty text, as in BFCL. None if there
+    is none.
+    """
+    for value in accepted:
+        if value != "":
+            return type(value)
+    return None
 
 
 def _make_converter(

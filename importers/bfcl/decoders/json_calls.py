@@ -95,23 +95,29 @@ def decode_any_list(result: list[Any]) -> Calls:
     A call is `{"tool_name": "f", "parameters": {...}}` or `{"f": arguments}`. Arguments can be an
     object, or JSON text of an object.
     """
-    calls: list[tuple[Any, Any]] = []
-    for call in result:
-        is_tool_call = type(call) is dict and "tool_name" in call and "parameters" in call
-        if is_tool_call:
-            name = call["tool_name"]
-            arguments = call["parameters"]
-            is_one_call = True
-        else:
-            name, arguments = _first_key_and_value(call)
-            is_one_call = len(call) == 1 or "tool_name" in call
-
-        if type(arguments) is str:
-            calls.append((name, parse_json(arguments)))
-        else:
-            # `validate_calls` rejects a call without arguments.
-            calls.append((name, arguments if is_one_call else None))
+    calls = [_read_call_of_any_form(call) for call in result]
     return validate_calls(calls)
+
+
+def _read_call_of_any_form(call: Any) -> tuple[Any, Any]:
+    """Return the name and the arguments of a native call in one of two forms.
+
+    The arguments are None, which `validate_calls` rejects, if the object has other keys beside the
+    name of the function.
+    """
+    if type(call) is dict and "tool_name" in call and "parameters" in call:
+        name = call["tool_name"]
+        arguments = call["parameters"]
+        has_other_keys = False
+    else:
+        name, arguments = _first_key_and_value(call)
+        has_other_keys = len(call) > 1 and "tool_name" not in call
+
+    if type(arguments) is str:
+        return name, parse_json(arguments)
+    if has_other_keys:
+        return name, None
+    return name, arguments
 
 
 def _decode_empty_reply(result: Any) -> Calls:

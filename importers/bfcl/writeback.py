@@ -256,7 +256,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
 
     # Questions of this category contain the API keys of the services that they call.
     if context.category == "rest":
-        return redact_third_party_keys(entry)
+        entry = redact_third_party_keys(entry)
     return entry
 
 

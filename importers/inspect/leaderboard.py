@@ -323,50 +323,61 @@ def _compute_column_metrics(
     columns without edits are left out. Otherwise, the metrics follow from the verdicts of the
     items.
     """
+    is_whole_run = log_metrics.is_whole_run(items)
     for column in log_metrics.columns:
         has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
-        if not is_edited:
-            values = compute_column_values(items, column.scorer, log_metrics)
-            yield from _compute_metrics_of_values(
-                column, values, items, log_metrics, table=column.title, has_changed=has_edits
-            )
-        elif has_edits:
+        if is_edited and not has_edits:
+            continue
+        if is_edited:
             edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
             table = f"{column.title} · {WITH_EDITS}"
-            yield from _compute_metrics_of_values(
-                column, values, items, log_metrics, table=table, has_changed=False
-            )
+        else:
+            values = compute_column_values(items, column.scorer, log_metrics)
+            table = column.title
+
+        # The log recorded its metrics after the edits, if there are any.
+        is_about_recorded = is_edited or not has_edits
+        for figures in _list_column_figures(
+            column,
+            values,
+            log_metrics,
+            is_whole_run=is_whole_run,
+            is_about_recorded=is_about_recorded,
+        ):
+            yield from figures.compute(table)
 
 
-def _compute_metrics_of_values(
+def _list_column_figures(
     column: ScoreColumn,
     values: ColumnValues,
-    items: Sequence[ScoredItem],
     log_metrics: LogMetrics,
     *,
-    table: str,
-    has_changed: bool,
-) -> Iterator[Metric]:
-    """Compute the metrics of some values of a score column, as rows of `table`.
+    is_whole_run: bool,
+    is_about_recorded: bool,
+) -> Iterator[_ColumnFigures]:
+    """Yield what computes the metrics of a score column.
 
-    `has_changed` says whether the values were edited after the log recorded its metrics.
+    A column whose name is a pattern stands for a column for each matching key of the scores.
+
+    Args:
+        column: The score column.
+        values: The values from which the metrics are computed.
+        log_metrics: What the log says about its scores.
+        is_whole_run: Whether the items with these values are all items of the run.
+        is_about_recorded: Whether the log recorded its metrics from these values.
     """
-    # A column whose name is a pattern stands for a column for each matching key of the scores.
     for expanded in expand_column_pattern(column, values.complete):
         # Recorded figures can be compared only with figures of the same samples.
-        are_same_samples = log_metrics.is_whole_run(items) and _covers_all_samples(
-            expanded, log_metrics
-        )
+        are_same_samples = is_whole_run and _covers_all_samples(expanded, log_metrics)
         scale = log_metrics.get_scale(_get_scale_name(expanded))
-        figures = _ColumnFigures(
+        yield _ColumnFigures(
             column=expanded,
             values=values,
             is_recorded_valid=are_same_samples,
-            is_about_recorded=not has_changed,
+            is_about_recorded=is_about_recorded,
             has_bounded_values=scale.is_bounded,
         )
-        yield from figures.compute(table)
 
 
 def _get_scale_name(column: ScoreColumn) -> str:

@@ -336,10 +336,8 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
     sample_value = sample.value
     metadata: dict[str, Any] = sample_value["metadata"]
     category = str(metadata.get("category_name"))
-    scorer = metadata.get("scorer")
     item.category = category
     _remove_shown_metadata(item)
-
     dataset_item = task.find_dataset_item(
         str(sample_value.get("id")), category, metadata, item.issues
     )
@@ -348,13 +346,16 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
     item.golden = dataset_item.golden_calls
     item.golden_hash = dataset_item.golden_hash
 
+    scorer = metadata.get("scorer")
     conversation = build_conversation(
         sample_value.get("messages"), is_turn_per_user_message=scorer == MULTI_TURN
     )
+    # A sample that failed early has no messages.
     if not conversation.messages:
         conversation.messages = list(dataset_item.opening_messages)
     conversation.apply_to(item)
 
+    # The scorer says what kind of golden answer the item has: texts, turns of calls, or calls.
     if scorer == AGENTIC:
         _fill_agentic_item(item, metadata.get("raw_ground_truth"))
     elif scorer == MULTI_TURN:

@@ -147,22 +147,33 @@ class LogEditor:
         if HEADER not in members:
             raise LogEditError("the log has no header, so it cannot be edited")
 
-        replaced = dict(edited.member_texts)
+        new_texts = dict(edited.member_texts)
         if SUMMARIES in members:
             summaries = _update_summaries(_parse_member(reader, SUMMARIES), edited.summaries)
-            replaced[SUMMARIES] = _to_member_text(summaries)
+            new_texts[SUMMARIES] = _to_member_text(summaries)
         if edited.changed_scorers:
-            header = _parse_member(reader, HEADER)
-            reductions = _parse_member(reader, REDUCTIONS) if REDUCTIONS in members else None
-            self._recompute_metrics(header, edited, reductions)
-            replaced[HEADER] = _to_member_text(header)
-            if reductions is not None:
-                replaced[REDUCTIONS] = _to_member_text(reductions)
+            new_texts |= self._rewrite_metrics(reader, edited, has_reductions=REDUCTIONS in members)
 
-        for name, text in replaced.items():
+        for name, text in new_texts.items():
             _replace_member(archive, members[name], text)
         archive.close()
         return buffer.getvalue()
+
+    def _rewrite_metrics(
+        self, reader: ArchiveReader, edited: EditedSamples, *, has_reductions: bool
+    ) -> dict[str, bytes]:
+        """Return the members with recomputed metrics: the header and, if the archive has them, the
+        reductions, which are the values of samples after their epochs were combined.
+        """
+        header = _parse_member(reader, HEADER)
+        reductions = _parse_member(reader, REDUCTIONS) if has_reductions else None
+        # This changes both in place.
+        self._recompute_metrics(header, edited, reductions)
+
+        new_texts = {HEADER: _to_member_text(header)}
+        if reductions is not None:
+            new_texts[REDUCTIONS] = _to_member_text(reductions)
+        return new_texts
 
     def _edit_sample_members(self, reader: ArchiveReader) -> EditedSamples:
         """Apply the edits to the samples of an archive, and return all samples with the new texts

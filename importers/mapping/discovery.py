@@ -216,12 +216,14 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
         found.plans.append(make_failed_plan(IMPORTER, chosen.path, reason))
         return
 
+    # The mapping can name files that the user did not open. They are not read.
     named_files = _list_source_files(mapping, chosen.base)
     source_files = [file for file in named_files if _may_read(file.path, chosen)]
-    join_files = [
-        path for path in list_join_files(mapping, chosen.base) if _is_inside(path, chosen)
-    ]
     found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
+    join_files = []
+    for path in list_join_files(mapping, chosen.base):
+        if _is_inside(path, chosen):
+            join_files.append(path)
 
     files_by_run = group_files_by_run(mapping, source_files, chosen.base)
     chosen_files = _limit_runs(files_by_run)

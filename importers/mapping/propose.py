@@ -488,20 +488,20 @@ def _is_name_field(each: _Field) -> bool:
 
 def _choose_lists(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose tools, golden answers and calls by names and forms."""
-    lists = [each for each in fields if as_list(each.values[0])]
+    lists = [field for field in fields if as_list(field.values[0])]
     tools = _find_named(lists, NAMES["tools"])
     if tools is not None:
         choices.item["tools"] = _write_table(tools, {})
         choices.used.add(tools.path)
 
-    unused = [each for each in fields if each.path not in choices.used]
+    unused = [field for field in fields if field.path not in choices.used]
     golden = _find_named(unused, NAMES["golden"])
     if golden is not None:
         choices.item["golden"] = _write_golden(golden)
         choices.used.add(golden.path)
 
     # Messages contain the calls already.
-    lists_of_calls = [each for each in fields if _find_call_fields(each)]
+    lists_of_calls = [field for field in fields if _find_call_fields(field)]
     calls = _find_named(lists_of_calls, NAMES["calls"])
     if calls is not None and "messages" not in choices.item:
         choices.item["calls"] = _write_table(calls, _find_call_fields(calls))
@@ -558,35 +558,39 @@ def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
         choices.used.add(score.path)
 
 
-def _write_verdict(each: _Field) -> str:
-    """Return a verdict if some of the values are known words, or an empty text."""
-    if not all(isinstance(value, str | int | float) for value in each.values):
+def _write_verdict(field: _Field) -> str:
+    """Return the line of a mapping file that reads a field as the verdict. Empty if none of its
+    values is a known word, such as `passed`.
+    """
+    if not all(isinstance(value, str | int | float) for value in field.values):
         return ""
-    words = {normalize_verdict_text(value) for value in each.values}
+    words = {normalize_verdict_text(value) for value in field.values}
     passes = words & set(PASS_WORDS)
     fails = words & set(FAIL_WORDS)
     if not passes and not fails:
         return ""
 
     # These words need no list, because they are verdicts in every mapping file.
-    is_boolean = all(isinstance(value, bool) for value in each.values)
+    is_boolean = all(isinstance(value, bool) for value in field.values)
     if is_boolean or passes | fails <= DEFAULT_PASS | DEFAULT_FAIL:
-        return _write_path(each)
+        return _write_path(field)
     options = {"pass": sorted(passes) or ["pass"], "fail": sorted(fails) or ["fail"]}
-    return _write_table(each, options)
+    return _write_table(field, options)
 
 
 def _choose_metadata(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Keep the other short values of the records."""
-    kept: dict[str, str] = {}
-    for each in fields:
-        name = "_".join(each.path)
-        is_used = each.path in choices.used or _is_used(each, choices)
-        if not is_used and _has_short_values(each) and _PLAIN_FIELD.fullmatch(name):
-            kept[name] = each.expression
-    if not kept:
+    expressions: dict[str, str] = {}
+    for record_field in fields:
+        name = "_".join(record_field.path)
+        is_used = record_field.path in choices.used or _is_used(record_field, choices)
+        if not is_used and _has_short_values(record_field) and _PLAIN_FIELD.fullmatch(name):
+            expressions[name] = record_field.expression
+    if not expressions:
         return
-    pairs = [f"{name}: {expression}" for name, expression in kept.items()]
+
+    # A mapping file writes them as one object: `{model_name: model.name, cost: cost}`.
+    pairs = [f"{name}: {expression}" for name, expression in expressions.items()]
     kept_pairs = ", ".join(pairs[:MAX_METADATA_FIELDS])
     choices.item["metadata"] = _write_text("{" + kept_pairs + "}")
 
@@ -618,9 +622,20 @@ def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
         "version = 1",
         'benchmark = "my benchmark"',
         "",
-        "[[source]]",
-        f"files = {_write_text(source.glob)}",
     ]
+    lines += _write_source(source)
+    lines += ["", "[item]"]
+    lines += [f"{key} = {choices.item[key]}" for key in ITEM_KEYS if key in choices.item]
+    for name, values in (("judge", choices.judge), ("human", choices.human)):
+        if values:
+            lines += ["", f"[[{name}]]"]
+            lines += [f"{key} = {value}" for key, value in values.items()]
+    return lines
+
+
+def _write_source(source: _ProposedSource) -> list[str]:
+    """Return the lines of the table that says which files are read, and how."""
+    lines = ["[[source]]", f"files = {_write_text(source.glob)}"]
     if source.items:
         lines.append(f"items = {_write_text(source.items)}")
     if source.entries:
@@ -629,12 +644,6 @@ def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
         lines.append(f"delimiter = {write_delimiter(source.delimiter)}")
     if source.encoding is not None:
         lines.append(f"encoding = {_write_text(source.encoding)}")
-    lines += ["", "[item]"]
-    lines += [f"{key} = {choices.item[key]}" for key in ITEM_KEYS if key in choices.item]
-    for name, values in (("judge", choices.judge), ("human", choices.human)):
-        if values:
-            lines += ["", f"[[{name}]]"]
-            lines += [f"{key} = {value}" for key, value in values.items()]
     return lines
 
 

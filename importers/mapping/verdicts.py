@@ -65,14 +65,15 @@ def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | N
     """
     values = judge.values
     name = reader.read_name(values.get("name"), row)
+    # A verdict that cannot be read is None, and `read_verdict` adds an issue that says why.
     n_earlier_issues = len(reader.issues)
     verdict = reader.read_verdict(values.get("verdict"), judge.rule, row)
     verdict_issues = reader.issues[n_earlier_issues:]
     rationale = reader.read_text(values.get("rationale"), row)
     score = reader.read_number(values.get("score"), row)
 
-    has_nothing = verdict is None and rationale is None and score is None
-    if has_nothing and not verdict_issues:
+    has_opinion = verdict is not None or rationale is not None or score is not None
+    if not has_opinion and not verdict_issues:
         return
     if name is None:
         reader.add_issue(f"{judge.key}: a verdict without the name of the judge")
@@ -84,6 +85,7 @@ def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | N
         failure = verdict_issues[0].what if verdict_issues else NO_VERDICT
         add_failed_verdict(item, "judge", failure=failure, by=label)
         item.verdicts[-1].rationale = rationale
+
     if score is not None:
         item.verdicts.append(Verdict("judge", score, criterion=SCORE, by=label))
         _report_contradiction(judge, label, verdict, score=score, reader=reader)

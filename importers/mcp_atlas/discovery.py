@@ -71,9 +71,21 @@ def find_runs(
         if path not in used_diagnoses:
             runs.plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
 
-    # The scorer copies the answers into the scored file, so a file of answers is only a run if some
-    # of its answers were not copied.
     scored_files = [*sorted_files.scored, *sorted_files.diagnoses]
+    _add_runs_of_outputs(runs, sorted_files, named_tasks, scored_files)
+    runs.claimed.update(_list_statistics(known_files, scored_files))
+    return runs
+
+
+def _add_runs_of_outputs(
+    runs: DiscoveredRuns,
+    sorted_files: _FoundFiles,
+    named_tasks: list[Path],
+    scored_files: list[Path],
+) -> None:
+    """Add a run for each file of answers that the scorer did not copy completely into a scored
+    file. The others become issues.
+    """
     copies = find_scored_copies(sorted_files.outputs, scored_files)
     for path in sorted_files.outputs:
         copy = copies.get(path)
@@ -81,9 +93,6 @@ def find_runs(
             runs.issues.append(_report_scored_copy(path, copy))
         if copy is None or not copy.is_complete:
             runs.plans.append(_plan_outputs(path, sorted_files, named_tasks, copy))
-
-    runs.claimed.update(_list_statistics(known_files, scored_files))
-    return runs
 
 
 def _list_statistics(files: set[Path], scored: Sequence[Path]) -> set[Path]:

@@ -204,6 +204,8 @@ def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[Owner | Non
 def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | None, JsonObject]:
     """Return the first rollout of each run: one for each agent or, if the agent has several models,
     one for each model.
+
+    An owner is an agent with a model. Failed requests name no model.
     """
     owners_by_agent: dict[str, list[Owner]] = {}
     for owner in first_rollouts:
@@ -212,12 +214,14 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
     first_rollout_by_run: dict[Owner | None, JsonObject] = {}
     for agent, owners in owners_by_agent.items():
         owners_with_model = [owner for owner in owners if owner.model]
-        if 1 < len(owners_with_model) <= MAX_MODELS:
-            first_rollout_by_run |= {owner: first_rollouts[owner] for owner in owners}
-            continue
-        # Failed requests name no model, so another rollout is better as the first one.
-        first_owner = owners_with_model[0] if owners_with_model else owners[0]
-        first_rollout_by_run[Owner(agent, model=None)] = first_rollouts[first_owner]
+        has_run_for_each_model = 1 < len(owners_with_model) <= MAX_MODELS
+        if has_run_for_each_model:
+            for owner in owners:
+                first_rollout_by_run[owner] = first_rollouts[owner]
+        else:
+            # A rollout that names its model tells more about the run.
+            first_owner = owners_with_model[0] if owners_with_model else owners[0]
+            first_rollout_by_run[Owner(agent, model=None)] = first_rollouts[first_owner]
     return first_rollout_by_run
 
 

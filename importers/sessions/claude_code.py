@@ -218,14 +218,8 @@ def _read_line(
         value: The content of the line.
         record: The place of the line.
     """
+    _note_session_data(session, value)
     kind = get_type(value)
-    session.note_time(value.get("timestamp"))
-    if isinstance(value.get("sessionId"), str) and not session.id:
-        session.id = value["sessionId"]
-    for name in ("cwd", "version", "gitBranch"):
-        if isinstance(value.get(name), str):
-            session.metadata.setdefault(name, value[name])
-
     # The lines form a tree, because a user can go back and continue from an earlier message.
     tree_line = _TreeLine(
         record.line,
@@ -246,6 +240,16 @@ def _read_line(
         _read_attachment(session, read, value, record.line)
     elif kind not in KNOWN_TYPES:
         session.add_unread_line(f"a line {label_type(kind)}", record.line)
+
+
+def _note_session_data(session: Session, value: dict[str, Any]) -> None:
+    """Note what a line of any kind says about the session. Each line repeats this data."""
+    session.note_time(value.get("timestamp"))
+    if isinstance(value.get("sessionId"), str) and not session.id:
+        session.id = value["sessionId"]
+    for name in ("cwd", "version", "gitBranch"):
+        if isinstance(value.get(name), str):
+            session.metadata.setdefault(name, value[name])
 
 
 def _add_summary(session: Session, value: dict[str, Any], line: int) -> None:

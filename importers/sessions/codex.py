@@ -314,13 +314,13 @@ class _CodexReader:
             session.add_issue("more turns are rolled back than there are", line)
         if not turn_starts:
             return
-
         first_removed = turn_starts[max(len(turn_starts) - n_turns, 0)]
         removed_entries = session.entries[first_removed:]
         del session.entries[first_removed:]
-        session.older_messages.extend(
-            entry for entry in removed_entries if isinstance(entry, WrittenMessage)
-        )
+
+        for entry in removed_entries:
+            if isinstance(entry, WrittenMessage):
+                session.older_messages.append(entry)
         texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed_entries]
         session.entries.append(SessionNote(ROLLED_BACK, text="\n".join(texts), line=line))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -290,17 +290,23 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
 
     joined: list[SessionFiles] = []
     for session in [*main_sessions, *lone_subagents]:
-        # The session may have been forked from another one, or started by it.
-        parent = main_by_id.get(session.parent_id) if session.parent_id else None
-        parent_path = None
-        if parent is not None and parent is not session:
-            parent_path = parent.path
-        joined.append(
-            SessionFiles(
-                session.program,
-                session.path,
-                subagents=tuple(subagent_files[session.path]),
-                parent=parent_path,
-            )
+        files = SessionFiles(
+            session.program,
+            session.path,
+            subagents=tuple(subagent_files[session.path]),
+            parent=_find_parent_path(session, main_by_id),
         )
+        joined.append(files)
     return joined
+
+
+def _find_parent_path(
+    session: _FoundSession, main_by_id: Mapping[str, _FoundSession]
+) -> Path | None:
+    """Return the file of the session from which a session was forked, or that started it."""
+    if not session.parent_id:
+        return None
+    parent = main_by_id.get(session.parent_id)
+    if parent is None or parent is session:
+        return None
+    return parent.path

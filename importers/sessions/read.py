@@ -91,20 +91,12 @@ def _read_session(files: SessionFiles) -> Session:
 
 def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> Item:
     """Make the item of a session, with a unique id, which is added to `known_ids`."""
-    session_id = session.id or files.main.stem
-    item_id = session_id
-    # The file of a subagent has the session id of its caller, so its name is the id.
-    if files.program == "claude_code" and files.main.stem.startswith("agent-"):
-        item_id = files.main.stem
-    # A session that was resumed or copied keeps its id in a file of another name.
-    if item_id in known_ids:
-        item_id = f"{item_id}#{files.main.stem}"
-        what = f"{session_id} occurs more than once; imported as {item_id}"
-        session.add_issue(what, line=None)
+    item_id = _choose_item_id(session, files, known_ids)
     known_ids.add(item_id)
 
     item = Item(item_id, category=PROGRAM_TITLES[session.program], file=str(session.file))
     item.line = session.first_line
+    # A file that is too large is not shown as the raw record of the item.
     size = measure_file(session.file)
     item.length = size if size <= MAX_SHOWN_RAW_BYTES else 0
     fill_safely(item, partial(_fill_item, item, session))
@@ -113,6 +105,25 @@ def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> It
     item.issues.extend(session.issues)
     _set_incident(item, session)
     return item
+
+
+def _choose_item_id(session: Session, files: SessionFiles, known_ids: set[str]) -> str:
+    """Return the id of the item of a session: the session's own id, else the name of the file.
+
+    An id that is known already gets the name of the file, and the session an issue.
+    """
+    file_name = files.main.stem
+    session_id = session.id or file_name
+    # The file of a subagent has the session id of its caller, so its name is the id.
+    is_subagent = files.program == "claude_code" and file_name.startswith("agent-")
+    item_id = file_name if is_subagent else session_id
+    if item_id not in known_ids:
+        return item_id
+
+    # A session that was resumed or copied keeps its id in a file of another name.
+    unique_id = f"{item_id}#{file_name}"
+    session.add_issue(f"{session_id} occurs more than once; imported as {unique_id}", line=None)
+    return unique_id
 
 
 def _fill_item(item: Item, session: Session) -> None:

@@ -260,20 +260,20 @@ def add_reward_verdicts(
     """
     official = parts.official
     recomputed = parts.recomputed
+    recomputed_reward = None if is_left_out else recomputed.reward
     _set_official_verdict(item, reward)
-    recomputed_reward = None
     if is_left_out:
         item.rule_note = NO_REWARD
     else:
-        recomputed_reward = recomputed.reward
         _set_recomputed_verdict(item, recomputed)
     if item.official is False:
         item.error_type = official.error_type or recomputed.error_type
 
+    # The reasons say which parts failed, and why.
     has_actions = bool(item.golden)
     official_reason = official.explain_reward(has_actions) if official.values else None
-    item.verdicts += _make_official_verdicts(item, reward, official, official_reason)
     recomputed_reason = recomputed.explain_reward(has_actions)
+    item.verdicts += _make_official_verdicts(item, reward, official, official_reason)
     item.verdicts += _make_recomputed_verdicts(
         item, recomputed_reward, recomputed, recomputed_reason
     )
@@ -385,9 +385,13 @@ def add_pairs_and_verdicts(
 ) -> Grading:
     """Add call pairs and all verdicts to an item that already has its conversation.
 
-    `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is
-    None if the conversation cannot be read. In this case, no part is recomputed. `run_has_rewards`:
-    whether a simulation of the run has a recorded reward.
+    Args:
+        item: The item.
+        simulation: The record of the item, with the recorded reward.
+        criteria: The `evaluation_criteria` of the task, or None if they are missing.
+        messages: The messages, or None if the conversation cannot be read. In this case, no part of
+            the reward is recomputed.
+        run_has_rewards: Whether a simulation of the run has a recorded reward.
     """
     reason = simulation.get("termination_reason")
     recorded = as_object(simulation.get("reward_info"))
@@ -398,17 +402,13 @@ def add_pairs_and_verdicts(
     # The golden actions show one way to the goal. Only the part ACTION requires them.
     actions_count = counted_parts is not None and "ACTION" in counted_parts
     grading = Grading(uncounted_states="+" if actions_count else "-!+")
-
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
         item.rule_note = "an infrastructure error prevented this simulation, so no metric counts it"
         item.first_difference = item.rule_note
         return grading
 
-    reward = to_finite_number(recorded.get("reward"))
-    is_reward_expected = simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS
-    if reward is None and is_reward_expected:
-        add_issue(item, "the simulation has no recorded reward")
+    reward = _read_reward(item, simulation)
     is_left_out = reward is None and run_has_rewards
     if counted_parts is None:
         _add_verdicts_without_checks(item, reward, reason, recorded, is_left_out=is_left_out)
@@ -423,6 +423,19 @@ def add_pairs_and_verdicts(
     )
     grading.metadata = checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
     return grading
+
+
+def _read_reward(item: Item, simulation: JsonObject) -> float | None:
+    """Return the recorded reward of a simulation, or None.
+
+    A missing reward is an issue, unless the simulation ended normally and was not graded at all.
+    """
+    reward = to_finite_number(as_object(simulation.get("reward_info")).get("reward"))
+    was_graded = simulation.get("reward_info") is not None
+    ended_normally = simulation.get("termination_reason") in GRADED_ENDINGS
+    if reward is None and (was_graded or not ended_normally):
+        add_issue(item, "the simulation has no recorded reward")
+    return reward
 
 
 def _add_verdicts_without_checks(
@@ -651,19 +664,19 @@ def _recompute_part_values(
     values: dict[str, float | None] = {}
     for part, field_name, element_type, type_name in GOLDEN_FIELDS:
         golden = criteria.get(field_name)
-        is_list_of_type = isinstance(golden, list) and all(
-            isinstance(element, element_type) for element in golden
-        )
-        if golden is not None and not is_list_of_type:
-            values[part] = None
+        is_malformed = golden is not None and not _is_list_of(golden, element_type)
+        if is_malformed:
             what = f"the field {field_name} of the task is not a list of {type_name}, so the reward"
             add_issue(item, f"{what} part {part} is unknown")
+
         # Messages that could not be read may contain the missing calls and texts.
-        elif results.is_complete:
-            values[part] = float(are_met[part])
-        else:
-            values[part] = None
+        is_known = results.is_complete and not is_malformed
+        values[part] = float(are_met[part]) if is_known else None
     return values
+
+
+def _is_list_of(value: Any, element_type: type) -> bool:
+    return isinstance(value, list) and all(isinstance(element, element_type) for element in value)
 
 
 def _list_counted_parts(

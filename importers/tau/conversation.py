@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -235,21 +235,11 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
     for index, message in enumerate(messages):
         is_last = index == len(messages) - 1
         step = position.advance(message, is_last=is_last)
-        turn = position.turn
-        turns.append(turn)
-
-        if message.reasoning:
-            reasoning = Message(
-                turn, step, role=message.role, content=message.reasoning, name=REASONING
-            )
-            item.messages.append(reasoning)
-        # A message that only makes calls has no text to show.
-        if message.content or not message.calls:
-            item.messages.append(_make_item_message(message, turn, step))
-
+        turns.append(position.turn)
+        _add_texts(item, message, position.turn, step)
         for call in message.calls:
             if message.role == "user":
-                places_of_user_calls.append([turn, position.index])
+                places_of_user_calls.append([position.turn, position.index])
             # A greeting before the first step has the step -1, but a call needs a step.
             item.predicted.append(_make_predicted_call(call, position, max(step, 0)))
             position.index += 1
@@ -259,6 +249,18 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
     item.n_steps = max(n_replies, 1)
     item.extra.user_calls = places_of_user_calls or None
     return turns
+
+
+def _add_texts(item: Item, message: ConversationMessage, turn: int, step: int) -> None:
+    """Add the reasoning and the text of a message to an item."""
+    if message.reasoning:
+        reasoning = Message(
+            turn, step, role=message.role, content=message.reasoning, name=REASONING
+        )
+        item.messages.append(reasoning)
+    # A message that only makes calls has no text to show.
+    if message.content or not message.calls:
+        item.messages.append(_make_item_message(message, turn, step))
 
 
 def _make_item_message(message: ConversationMessage, turn: int, step: int) -> Message:
@@ -532,17 +534,12 @@ def _match_by_similarity(
     used_calls = set(matched.values())
     similar: CallIndexes = {}
     for name in dict.fromkeys(action.name for action in actions):
-        open_actions = []
-        for index, action in enumerate(actions):
-            if action.name == name and index not in matched:
-                open_actions.append(index)
-        open_calls = []
-        for index, call in enumerate(calls):
-            if call.name == name and index not in used_calls:
-                open_calls.append(index)
+        open_actions = _list_open_indexes(actions, name, matched)
+        open_calls = _list_open_indexes(calls, name, used_calls)
         if not open_actions or not open_calls:
             continue
 
+        # The pairs have positions in the two shorter lists.
         pairs = _align_in_one_turn(
             [actions[index] for index in open_actions], [calls[index] for index in open_calls]
         )
@@ -550,6 +547,17 @@ def _match_by_similarity(
             if pair.golden is not None and pair.predicted is not None:
                 similar[open_actions[pair.golden]] = open_calls[pair.predicted]
     return similar
+
+
+def _list_open_indexes(
+    named: Sequence[GoldenAction] | Sequence[Call], name: str, matched: Container[int]
+) -> list[int]:
+    """Return the indexes of the actions or calls with a name that are not matched yet."""
+    indexes = []
+    for index, action_or_call in enumerate(named):
+        if action_or_call.name == name and index not in matched:
+            indexes.append(index)
+    return indexes
 
 
 def _align_in_one_turn(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> list[CallPair]:

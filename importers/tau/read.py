@@ -562,6 +562,7 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
 
     messages: list[ConversationMessage] = []
     turn_indices: list[int] = []
+    # Results of calls get the name of the function from the call, which comes before them.
     function_by_call_id: dict[str, str] = {}
     for block in split_by_form(raw_messages, _is_foreign_message):
         if block.is_foreign:
@@ -570,17 +571,27 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
             turn_indices += [_get_turn_index(block.messages[0], block.first)] * len(foreign)
             continue
         for position, raw in enumerate(block.messages, block.first):
-            # A message of several results has the results in its field `tool_messages`.
-            parts = list_objects(as_object(raw).get("tool_messages")) or [raw]
-            for part in parts:
-                message = _read_message(part, function_by_call_id)
-                if message.role != "other":
-                    function_by_call_id |= map_calls_to_functions(part)
-                messages.append(message)
-                turn_indices.append(_get_turn_index(raw, position))
+            read_messages = _read_own_message(raw, function_by_call_id)
+            messages += read_messages
+            turn_indices += [_get_turn_index(raw, position)] * len(read_messages)
     return Conversation(
         messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
     )
+
+
+def _read_own_message(raw: Any, function_by_call_id: dict[str, str]) -> list[ConversationMessage]:
+    """Read a message in tau2-bench's own form, and add its calls to `function_by_call_id`.
+
+    A message of several results has the results in its field `tool_messages`.
+    """
+    messages = []
+    parts = list_objects(as_object(raw).get("tool_messages")) or [raw]
+    for part in parts:
+        message = _read_message(part, function_by_call_id)
+        if message.role != "other":
+            function_by_call_id |= map_calls_to_functions(part)
+        messages.append(message)
+    return messages
 
 
 def _get_turn_index(raw_message: Any, position: int) -> int:

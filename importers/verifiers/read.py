@@ -566,11 +566,13 @@ def _read_legacy_run(
     if files.config:
         metadata = read_json(files.config, issues, dict) or {}
     yield from issues
+
     plan.run.official_metrics = {"rollouts": _list_official_figures(metadata)}
     threshold = read_reward(metadata.get("pass_threshold"))
     rule = _choose_legacy_rule(plan, survey, threshold)
     if survey.totals:
         yield rule.make_fact()
+
     per_example = metadata.get("rollouts_per_example")
     namer = RolloutNamer(is_legacy=True)
     for record in read_rollouts(files):
@@ -581,7 +583,8 @@ def _read_legacy_run(
         if is_integer(per_example):
             item.extra.metadata[PER_EXAMPLE_KEY] = per_example
         # A rollout without tools of its own has those of the run.
-        yield _fill_legacy(item, {"tool_defs": metadata.get("tools")} | record.value, rule)
+        rollout = {"tool_defs": metadata.get("tools")} | record.value
+        yield _fill_legacy(item, rollout, rule)
 
 
 def _choose_legacy_rule(plan: RunPlan, survey: _Survey, threshold: float | None) -> PassRule:

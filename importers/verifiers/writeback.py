@@ -7,7 +7,7 @@ rollouts that must not be trained on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fcreview.importers.common.jsonl import JsonRecord
@@ -59,25 +59,34 @@ def rewrite_scores(
         return _is_representable(item, key, files)
 
     yield from find_unrepresentable_reviews(items, is_representable)
-    if is_shared:
-        return
-    item_by_line = {line_by_id[item.id]: item for item in items if item.id in line_by_id}
+    if not is_shared:
+        item_by_line = {line_by_id[item.id]: item for item in items if item.id in line_by_id}
+        yield from _rewrite_rollouts(files, raw, item_by_line)
 
+
+def _rewrite_rollouts(
+    files: RunFiles, raw: bytes, item_by_line: Mapping[int, ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Write the reviews of items into the lines of their rollouts, in the file with the content
+    `raw`.
+
+    The mark that a rollout is an incident, no failure, is not written back.
+    """
     lines = raw.split(b"\n")
     find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
     edits = LineEdits()
-    n_reviewed_incidents = 0
+    n_reviewed_marks = 0
     for number, rollout in parse_numbered_records(raw):
         item = item_by_line.get(number)
         if item is None:
             continue
-        # The mark that a rollout is an incident, no failure, is not written back.
-        n_reviewed_incidents += is_incident_mark_reviewed(item, find_incident(rollout))
+        if is_incident_mark_reviewed(item, find_incident(rollout)):
+            n_reviewed_marks += 1
         new_rollout = _apply_reviews(rollout, item, files)
         edits.replace_if_changed(number, lines[number - 1], rollout, new_rollout)
 
-    if n_reviewed_incidents:
-        yield Unrepresentable(MASKS, n_reviewed_incidents)
+    if n_reviewed_marks:
+        yield Unrepresentable(MASKS, n_reviewed_marks)
     if edits:
         yield RewrittenFile(files.rollouts, apply_line_edits(raw, edits))
 

@@ -331,16 +331,12 @@ def format_table(
     widths = compute_column_widths(headers, rows_with_columns, max_width=max_width)
     table_width = page_width or find_page_width()
     if table_width is not None:
-        # Numbers keep their width. Texts can shrink.
-        min_widths = []
-        for column, width in enumerate(widths):
-            min_widths.append(width if column in right_aligned else min(width, min_width))
         widths = compute_column_widths(
             headers,
             rows_with_columns,
             max_width=max_width,
             table_width=table_width,
-            min_widths=min_widths,
+            min_widths=_list_min_widths(widths, right_aligned, min_width),
         )
         table = [_shorten_texts(row, widths, shorteners or {}) for row in table]
 
@@ -359,6 +355,17 @@ def format_table(
         line = row[0] if is_heading else format_row(row, widths, right_aligned)
         lines.append(clip_to_terminal(line))
     return lines
+
+
+def _list_min_widths(
+    widths: Sequence[int], right_aligned: Sequence[int], min_width: int
+) -> list[int]:
+    """Return the width to which each column can shrink. Numbers keep their width."""
+    min_widths = []
+    for column, width in enumerate(widths):
+        is_number = column in right_aligned
+        min_widths.append(width if is_number else min(width, min_width))
+    return min_widths
 
 
 def _shorten_texts(

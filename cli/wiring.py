@@ -75,6 +75,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         }
 
     def find_plan(run: Run) -> RunPlan:
+        """Return the import plan of a run. Raises CommandError if its files are missing."""
         plan = find_plans().get(_make_run_id(run))
         if plan is None:
             raise CommandError(

@@ -165,6 +165,7 @@ def _iter_records(path: Path) -> Iterator[Any]:
 
 
 def _iter_lines(path: Path, content: bytes) -> Iterator[Any]:
+    """Yield the values of a JSON Lines file. Raises UsageError for a line that is not JSON."""
     for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue

@@ -132,6 +132,10 @@ def _list_verdict_sources(row: RunRow) -> list[VerdictSource]:
 def _list_pass_rates_of_items(
     row: RunRow, items: Sequence[AlignedItem], source: str
 ) -> Iterator[Figure]:
+    """Yield the pass rate of all items of a run and, if there are several categories, of each one.
+
+    `source` names the verdicts.
+    """
     items_by_category: dict[str, list[AlignedItem]] = {}
     for item in items:
         items_by_category.setdefault(item.question_key.category, []).append(item)
@@ -196,6 +200,7 @@ def _list_metrics(row: RunRow, scores: RunScores) -> Iterator[Figure]:
 
 
 def _make_metric_figure(row: RunRow, metric: MetricRow, source: str, score: Score) -> Figure:
+    """Make the figure of one of the benchmark's own metrics."""
     # Only the item pass rate is an accuracy in the usual sense. The metrics of a benchmark can have
     # weights, so the schema wants ids that name the benchmark.
     names = [metric.table, metric.name]
@@ -210,6 +215,10 @@ def _make_metric_figure(row: RunRow, metric: MetricRow, source: str, score: Scor
 
 
 def _make_metric_score(metric: MetricRow, source: MetricSource) -> Score | None:
+    """Return the value of a metric by a source of verdicts, with what limits it.
+
+    None without a value.
+    """
     value = _scale(metric, get_displayed_value(metric, source))
     if value is None:
         return None
@@ -232,6 +241,10 @@ def _make_metric_score(metric: MetricRow, source: MetricSource) -> Score | None:
 
 
 def _make_estimated_score(metric: MetricRow, estimate: MetricEstimate) -> Score | None:
+    """Return the estimated value of a metric with its interval, or None if there is no interval.
+
+    If many sampled items are undecided, it is the range of the value.
+    """
     value = _scale(metric, estimate.estimated)
     ends = (estimate.low, estimate.high)
     method = f"fcreview estimate, {estimate.method}"
@@ -271,6 +284,7 @@ def _has_bounds(metric: MetricRow, value: float) -> bool:
 def _make_record(
     source: ExportSource, row: RunRow, record_id: UUID, figures: Sequence[Figure]
 ) -> JsonObject:
+    """Make the record of a run, in the schema of Every Eval Ever."""
     info = row.info
     publication = source.selection.publication
     dataset = format_dataset_name(info.benchmark, info.generation, info.language)
@@ -310,6 +324,7 @@ def _describe_reading(row: RunRow) -> dict[str, str]:
 
 
 def _make_results(row: RunRow, dataset: str, figures: Sequence[Figure]) -> list[JsonObject]:
+    """Make the results of a record, one for each figure, with unique ids."""
     used_ids: Counter[str] = Counter()
     results = []
     for figure in figures:
@@ -324,6 +339,7 @@ def _make_results(row: RunRow, dataset: str, figures: Sequence[Figure]) -> list[
 
 
 def _make_result(row: RunRow, dataset: str, figure: Figure) -> JsonObject:
+    """Make one result of a record. Only figures with bounds can be said to be from 0 to 1."""
     name = _join_names([*dataset.split(), *figure.names])
     score = figure.score
     metric_config: JsonObject = {
@@ -354,6 +370,7 @@ def _make_result(row: RunRow, dataset: str, figure: Figure) -> JsonObject:
 
 
 def _make_score_details(score: Score) -> JsonObject:
+    """Return a value with its uncertainty, and details that are not empty."""
     uncertainty: JsonObject = {}
     if score.n is not None:
         uncertainty["num_samples"] = score.n

@@ -56,23 +56,14 @@ def write_runs(source: ExportSource, folder: Path) -> None:
     n_numbers_as_text = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
-            run = detail.row.run
-            # The first item of a run begins its file.
-            if run not in file_by_run:
-                file_by_run[run] = folder / _name_file(detail)
-                file_by_run[run].write_text(_dump(_make_header(detail.run)), "utf-8")
-
             golden: Sequence[Call] = detail.item.golden
             corrected = corrected_goldens.find_corrected_golden(detail)
             if corrected is not None:
                 golden = corrected.calls
                 n_corrected += 1
-
             n_numbers_as_text += _count_numbers_as_text(detail.item, golden)
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
-            # Only one file is open at a time, because there can be very many runs.
-            with file_by_run[run].open("a", encoding="utf-8") as file:
-                file.write(_dump(record))
+            _append_record(record, detail, folder, file_by_run)
 
     if n_corrected:
         count = format_count(n_corrected, "golden answer")
@@ -80,6 +71,21 @@ def write_runs(source: ExportSource, folder: Path) -> None:
     if n_numbers_as_text:
         count = format_count(n_numbers_as_text, "argument value")
         source.print_note(f"{count} written as text, such as NaN or an integer beyond 64 bits")
+
+
+def _append_record(
+    record: JsonObject, detail: ItemDetail, folder: Path, file_by_run: dict[int, Path]
+) -> None:
+    """Append the record of an item to the file of its run. The first item of a run begins the file
+    with a header, and adds it to `file_by_run`.
+    """
+    run = detail.row.run
+    if run not in file_by_run:
+        file_by_run[run] = folder / _name_file(detail)
+        file_by_run[run].write_text(_dump(_make_header(detail.run)), "utf-8")
+    # Only one file is open at a time, because there can be very many runs.
+    with file_by_run[run].open("a", encoding="utf-8") as file:
+        file.write(_dump(record))
 
 
 def _name_file(detail: ItemDetail) -> str:

@@ -111,6 +111,7 @@ def _sort_key(rate: float | None) -> float:
 def build_summary_cards(
     runs: Sequence[RunFigures], n_open_disagreements: int, suspect_counts: SuspectCounts
 ) -> list[Card]:
+    """Build the cards at the top of the report."""
     return [
         *_build_best_run_cards(runs),
         _build_disagreements_card(runs, n_open_disagreements),

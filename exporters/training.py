@@ -232,6 +232,7 @@ class _RowWriter:
         self._count_row(item, row, is_corrected=is_corrected)
 
     def _count_row(self, item: _ReviewedItem, row: JsonObject, *, is_corrected: bool) -> None:
+        """Count a row for the dataset card and the manifest."""
         facts = self.facts
         facts.rows += 1
         facts.benchmark_rows += item.is_benchmark

@@ -112,13 +112,14 @@ class RewardMask:
         source = None
         if verdict is not None:
             source = next(name for name in SCORING_ORDER if verdicts[name] is not None)
+
+        is_golden_wrong = has_correction or _make_answer_key(detail) in self._wrong_goldens
         # With an applied erratum, recomputed verdicts already use the corrected answer.
         erratum = detail.item.extra.erratum
-        is_recomputed = source == "rule" and erratum is not None and not erratum.stale
-        uses_wrong_golden = not is_recomputed and (
-            has_correction or _make_answer_key(detail) in self._wrong_goldens
+        uses_erratum = source == "rule" and erratum is not None and not erratum.stale
+        problems = _list_problems(
+            detail, verdict, uses_wrong_golden=is_golden_wrong and not uses_erratum
         )
-        problems = _list_problems(detail, verdict, uses_wrong_golden=uses_wrong_golden)
         effective = None if row.human == DISPUTED else row.effective
         return Reward(verdict, source, problems=tuple(problems), effective=effective)
 
@@ -126,6 +127,7 @@ class RewardMask:
 def _list_problems(
     detail: ItemDetail, verdict: bool | None, *, uses_wrong_golden: bool
 ) -> list[RewardProblem]:
+    """List why the automatic verdict on an item cannot be trusted. Empty if it can."""
     row = detail.row
     problems: list[RewardProblem] = []
     if verdict is None:
@@ -153,6 +155,7 @@ def _has_fault(detail: ItemDetail, faults: Collection[str]) -> bool:
 
 
 def _make_answer_key(detail: ItemDetail) -> AnswerKey:
+    """Return what identifies the golden answer of an item in all runs."""
     run = detail.run
     item = detail.item
     return (

@@ -504,6 +504,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def _read_records_of_importer(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Return the records of a run: of one part, of the end after all parts, or of the whole run."""
     importer = _get_importer_of_plan(plan)
     if plan.part is not None:
         return importer.read_part(plan, plan.part)
@@ -726,6 +727,10 @@ def open_executing_rescorer() -> Iterator[RescoreFunction]:
         def rescore_by_execution(
             run: Run, item: Item, golden_fix: dict[str, Any], record: Any
         ) -> RescoredVerdict:
+            """Return the verdict with a corrected golden answer.
+
+            The process that executes calls starts when it is needed first.
+            """
             importer = importer_for(run)
             if importer.name not in recompute_by_importer:
                 recompute = stack.enter_context(importer.open_recomputation())

@@ -461,22 +461,15 @@ class _JudgeJob:
         view, max_examples = self._build_examples_view()
         rows = list(iterate_item_rows(self.session, view, None))
         labels = store.judgements.fetch_labels([row.item for row in rows], self.criterion)
-
-        passing = []
-        failing = []
-        for row in rows:
-            if row.item not in labels or row.is_incident:
-                continue
-            if labels[row.item]:
-                passing.append(row.item)
-            else:
-                failing.append(row.item)
-        if not passing and not failing:
+        candidates = [row.item for row in rows if row.item in labels and not row.is_incident]
+        if not candidates:
             raise UsageError(
                 f"--examples {self.examples_from}: no item has a human verdict on"
                 f" {self.criterion}. Review items first"
             )
 
+        passing = [item for item in candidates if labels[item]]
+        failing = [item for item in candidates if not labels[item]]
         numbers = _alternate(passing, failing)[:max_examples]
         contents = store.judgements.fetch_contents(numbers)
         examples = []

@@ -140,6 +140,9 @@ def _build_object_schema(fields: Mapping[str, Field]) -> dict[str, Any]:
 
 
 def _build_field_schema(declared: Field) -> dict[str, Any]:
+    """Build the JSON schema of a field from its declaration: a constant, any value, or types, with
+    the schema of the fields inside.
+    """
     schema: dict[str, Any] = {"description": declared.description}
     if declared.constant:
         return schema | {"const": declared.constant}

@@ -296,14 +296,8 @@ class _PatchWriter:
 
     def write(self, folder: Path) -> None:
         """Write the patch and the texts."""
-        diffs = []
-        for path, file in sorted(self._edited.items()):
-            old = file.old.encode("utf-8", "surrogateescape")
-            new = file.new.encode("utf-8", "surrogateescape")
-            if old != new:
-                diffs.append(format_unified_diff(path, old, new))
-                self.result.files.append(path)
-        (folder / "golden.patch").write_bytes(b"".join(diffs))
+        patch = self._format_patch()
+        (folder / "golden.patch").write_bytes(patch)
 
         names = [datapoint.name for datapoint in self.result.datapoints]
         self.result.title = self._repository.make_title(self.result.files, names)
@@ -313,8 +307,22 @@ class _PatchWriter:
         _write_text(folder / "pull_request.md", self._format_pull_request())
         if self._repository.has_issue:
             _write_text(folder / "issue.md", texts.format_tau2_issue(self.result.datapoints))
-        lines = [orjson.dumps(_to_json_object(each)) + b"\n" for each in self.result.datapoints]
+
+        lines = []
+        for datapoint in self.result.datapoints:
+            lines.append(orjson.dumps(_to_json_object(datapoint)) + b"\n")
         (folder / "changed.jsonl").write_bytes(b"".join(lines))
+
+    def _format_patch(self) -> bytes:
+        """Return the differences of all edited files, and add their names to the result."""
+        diffs = []
+        for path, file in sorted(self._edited.items()):
+            old = file.old.encode("utf-8", "surrogateescape")
+            new = file.new.encode("utf-8", "surrogateescape")
+            if old != new:
+                diffs.append(format_unified_diff(path, old, new))
+                self.result.files.append(path)
+        return b"".join(diffs)
 
     def _format_pull_request(self) -> str:
         datapoints = self.result.datapoints

@@ -301,6 +301,7 @@ def _list_first_runs(names: Sequence[str]) -> str:
 
 
 def _describe_annotation(annotation: Annotation) -> str:
+    """Describe a review as `Annotator NAME, verdict fail, fault golden`."""
     parts = [f"Annotator {format_code_span(annotation.annotator)}"]
     if annotation.verdict:
         parts.append(f"verdict {format_code_span(annotation.verdict)}")

@@ -95,6 +95,7 @@ class _OpenedFiles:
 
 
 def _sort_files(files: Sequence[Path]) -> _OpenedFiles:
+    """Sort opened files into results and scores, both by folder. Other files are left out."""
     opened = _OpenedFiles(defaultdict(list), defaultdict(list))
     for path in files:
         kind = parse_file_name(path).kind

@@ -43,6 +43,7 @@ def _matches_dataset(inputs: CategoryInputs, result_ids: Sequence[str]) -> bool:
 
 
 def _describe_categories(expected: dict[str, list[str]], uncompared: Sequence[str]) -> str:
+    """Say for how many categories of a run the number of missing items is known."""
     n_compared = len(expected) - len(uncompared)
     reason = (
         f"the dataset's items of {format_count(n_compared, 'category', 'categories')} of the run"

@@ -67,14 +67,13 @@ def _find_exception(trial: JsonObject) -> JsonObject:
 
 
 def _find_empty_reply(agent_steps: Sequence[JsonObject]) -> Incident | None:
+    """Return an incident if the last step of the agent has neither a text nor a call."""
     if not agent_steps:
         return None
     last = agent_steps[-1]
-    return (
-        None
-        if last.get("message") or last.get("tool_calls")
-        else make_empty_reply_incident("steps")
-    )
+    if last.get("message") or last.get("tool_calls"):
+        return None
+    return make_empty_reply_incident("steps")
 
 
 def _get_text(value: Any) -> str:

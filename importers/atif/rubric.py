@@ -70,6 +70,7 @@ def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
 def _report_incomplete_criterion(
     path: Path, number: int, criterion: RubricCriterion
 ) -> Iterator[ImportIssue]:
+    """Yield an issue for a criterion without a verdict, and one for a criterion without a text."""
     if criterion.value is None:
         what = f"criterion {number} has no verdict that can be read"
         yield ImportIssue(str(path), line=1, what=what)

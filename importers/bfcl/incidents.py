@@ -91,12 +91,11 @@ def _find_google_error(result: Any) -> Incident | None:
 
 
 def _make_candidate_incident(candidate: dict[str, Any], text: str) -> Incident:
+    """Make the incident of a reply that Gemini ended without an answer. Its reason says why."""
     reason = candidate.get("finishReason")
-    kind = (
-        KIND_OF_FINISH_REASON.get(reason.lower(), "unknown")
-        if isinstance(reason, str)
-        else "unknown"
-    )
+    kind = "unknown"
+    if isinstance(reason, str):
+        kind = KIND_OF_FINISH_REASON.get(reason.lower(), "unknown")
     return make_incident(kind, text, RESULT, is_marked=False)
 
 

@@ -172,6 +172,7 @@ def _read_stated_id(value: dict[str, Any]) -> Any:
 
 
 def _make_invalid_record_issue(path: Path, record: JsonRecord) -> ImportIssue:
+    """Report a line of a result file that is no result record."""
     return ImportIssue(
         str(path),
         record.line,

@@ -58,6 +58,7 @@ class Counterpart:
     def make_choice_issue(
         self, folder: Path, kind: FileKind, ignored_folders: Sequence[Path]
     ) -> ImportIssue:
+        """Report that files of a model are in several folders, and which of them is used."""
         listed = ", ".join(map(str, ignored_folders))
         what = (
             f"several folders contain {kind} files of this model. Using {self.folder}; ignoring"

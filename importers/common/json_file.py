@@ -236,6 +236,7 @@ class _DocumentReader:
             raise _Damage("there is more text after the end of the JSON value")
 
     def _read_array_and_values(self) -> None:
+        """Read a file that is not an object: an array, and any values after it."""
         self._skip_spaces()
         if self._next_char == "[":
             self._read_list()

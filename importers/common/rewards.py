@@ -36,6 +36,7 @@ def format_threshold(reward: float) -> str:
 
 
 def parse_threshold(text: str) -> float | None:
+    """Return the number in a condition such as `reward>=0.5`, or None for another text."""
     match = _THRESHOLD.fullmatch(text)
     if match is None:
         return None

@@ -169,6 +169,7 @@ def _is_call(part: Any) -> bool:
 
 
 def _read_content_and_invocations(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of a message of version 3 and earlier, which has no list of parts."""
     reasoning = message.get("reasoning")
     if isinstance(reasoning, str) and reasoning:
         yield Reasoning(reasoning)
@@ -274,6 +275,7 @@ def _read_output(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
 def _make_result(
     part: dict[str, Any], value: Any, is_error: bool | None, *, path: str
 ) -> Iterator[Reading]:
+    """Yield the result of a call from any value, which is written as text."""
     yield from values.read_result(
         part.get("toolCallId"),
         values.to_text(value),

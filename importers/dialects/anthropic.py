@@ -193,6 +193,7 @@ def _join_block_texts(content: Any) -> str:
 
 
 def _read_file(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a placeholder for the file of a block, such as an image."""
     source = as_object(block.get("source"))
     yield from values.read_file(
         str(block["type"]),

@@ -127,6 +127,7 @@ def _read_element(element: Any, kind: str, *, path: str) -> Iterator[Reading]:
 
 
 def _read_result(fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result of a call, and issues about its form."""
     yield from values.report_unknown_fields(fields, RESULT_FIELDS, path=path)
     mark = fields.get("is_error")
     if mark is not None and not isinstance(mark, bool):

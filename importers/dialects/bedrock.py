@@ -126,6 +126,7 @@ def _read_guarded_content(content: dict[str, Any], *, path: str) -> Iterator[Rea
 
 
 def _read_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a call, and issues about its form. Calls of server tools are made by the provider."""
     yield from values.report_unknown_fields(call, CALL_FIELDS, path=path)
     yield from values.read_call(
         call.get("toolUseId"),

@@ -217,6 +217,7 @@ def _get_response_text(value: Any, *, is_error: bool) -> str:
 
 
 def _read_code_result(result: dict[str, Any], *, path: str) -> ToolResult:
+    """Return the result of code that the provider executed."""
     return ToolResult(
         None,
         text=values.to_text(result.get("output")),

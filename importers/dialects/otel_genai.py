@@ -110,6 +110,7 @@ def _read_result(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_file(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a placeholder for the file of a part, such as an image."""
     kind = part.get("modality")
     yield from values.read_file(
         kind if isinstance(kind, str) else "file",

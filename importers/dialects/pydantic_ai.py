@@ -186,6 +186,7 @@ def _read_call(
 
 
 def _read_result(part: dict[str, Any], is_error: bool | None, *, path: str) -> Iterator[Reading]:
+    """Yield the result of a call, and issues about its form."""
     if "content" not in part:
         yield MessageIssue("result without content", path=path, raw=part)
     yield from values.read_result(

@@ -179,6 +179,10 @@ def _find_first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _find_messages(fields: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of a request or response, as they are written.
+
+    Empty if there are none.
+    """
     return _find_request_messages(fields) or find_reply_messages(fields)
 
 

@@ -275,6 +275,10 @@ def _read_pythonic(text: str, path: str) -> Iterator[Reading]:
 
 
 def _remove(*patterns: re.Pattern[str]) -> Callable[[str], str]:
+    """Return a function that removes the calls from a text: all matches of patterns, and tags that
+    enclose several calls.
+    """
+
     def remove(text: str) -> str:
         for pattern in patterns:
             text = pattern.sub("", text)

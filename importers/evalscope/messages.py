@@ -173,6 +173,7 @@ def _read_text_part(part: Mapping[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_reasoning_part(part: Mapping[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the reasoning of a part. The provider can hide its text."""
     reasoning = part.get("reasoning")
     if not isinstance(reasoning, str):
         yield from values.read_unknown("form of reasoning", part, path=path)

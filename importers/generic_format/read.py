@@ -399,6 +399,10 @@ def _read_placed_record(value: dict[str, Any], messages: list[Any]) -> _SourceRe
 
 
 def _validate_without_messages(value: dict[str, Any], dialect: str) -> Record:
+    """Check a record against the schema, but not its messages, which are in another dialect.
+
+    Raises ValidationError.
+    """
     try:
         return Record.model_validate(value | {"messages": [], "tools": []})
     except ValidationError:

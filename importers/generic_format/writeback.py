@@ -155,6 +155,7 @@ def _find_counting_verdict(
 
 
 def _make_reviewed_verdict(target: str, criterion: str, value: Any) -> JsonObject:
+    """Make the verdict of a record that reviewers gave."""
     return {
         "source": "rule",
         "value": value,

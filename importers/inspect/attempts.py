@@ -277,6 +277,10 @@ def _group_copies_by_scores(copies: Sequence[_Candidate]) -> list[list[_Candidat
 def _find_group_with_same_scores(
     groups: Sequence[list[_Candidate]], copy: _Candidate, reader: _ScoreReader
 ) -> list[_Candidate] | None:
+    """Return the group of logs whose scores a copy repeats, or None.
+
+    Reading the samples takes long, so it is done only for some groups.
+    """
     for index, group in enumerate(groups):
         # Copies with equal columns need no look at their samples.
         if group[0].columns == copy.columns:
@@ -369,6 +373,7 @@ def _list_scores_by_key(samples: Iterable[JsonObject]) -> dict[SampleKey, Sample
 
 
 def _iterate_samples(path: Path) -> Iterator[JsonObject]:
+    """Yield the samples of a log that can be read. None of a log that cannot."""
     try:
         with open_log(path) as log:
             for sample in log.read_samples():

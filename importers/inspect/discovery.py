@@ -119,6 +119,7 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Find the runs among the opened files: the logs, except attempts and copies of others."""
     found = DiscoveredRuns()
     logs = _find_logs(files, found)
     chosen = choose_logs(logs)

@@ -148,6 +148,7 @@ class JsonStream:
             pass
 
     def _iterate_value_chunks(self) -> Iterator[bytes]:
+        """Yield the next value of the text in pieces. Only numbers and words are in one piece."""
         first_byte = self.peek_after_space()
         if not first_byte:
             raise self._make_error("a value is missing")
@@ -236,6 +237,7 @@ class JsonStream:
         return text
 
     def _read_string(self, limit: int) -> str:
+        """Read a key of at most `limit` bytes. A longer one is returned as an empty text."""
         text = self.read_value(limit)
         if text is None:
             return ""
@@ -251,6 +253,7 @@ class JsonStream:
         return True
 
     def _skip_expected_byte(self, byte: bytes) -> None:
+        """Skip a byte such as `:`. Raises JsonStreamError if another one is next."""
         if self._skip_byte_if_next(byte):
             return
         actual = self.peek_after_space()

@@ -253,6 +253,7 @@ def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[Sc
 
 
 def _parse_metric_spec(stored: Mapping[str, Any]) -> MetricSpec:
+    """Convert a metric that the importer stored as JSON in the run."""
     return MetricSpec(
         key=str(stored.get("key")),
         name=str(stored.get("name")),

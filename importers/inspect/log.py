@@ -258,6 +258,10 @@ class ArchiveLog:
 
     @classmethod
     def open(cls, path: Path, reader: ArchiveReader) -> ArchiveLog:
+        """Read the header of an archive, which is missing if the run has not finished.
+
+        Raises UnreadableLog.
+        """
         has_header = HEADER in reader.members
         header_name = HEADER if has_header else START
         if header_name not in reader.members:
@@ -267,6 +271,7 @@ class ArchiveLog:
         return cls(path, reader, header=header, has_header=has_header, sample_names=sample_names)
 
     def as_inspect_log(self) -> InspectLog:
+        """Return the log in the form that is the same for all kinds of logs."""
         return InspectLog(
             self.path,
             header=self.header,
@@ -320,6 +325,7 @@ class ArchiveLog:
             yield sample
 
     def _read_sample(self, name: str, line: int) -> LogSample:
+        """Read a member with a sample. A large one is read in pieces."""
         member = self.reader.members[name]
         sample = LogSample(
             {},
@@ -522,6 +528,7 @@ def list_unpacked_samples(folder: Path) -> list[Path]:
 
 
 def _read_unpacked_sample(path: Path) -> LogSample:
+    """Read the file of a sample of an unpacked log. A large one is read in pieces."""
     with open_file(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)

@@ -228,6 +228,7 @@ def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
 def _reduce_objects(
     values: Sequence[Any], reducer: ReducerName, keys: Sequence[str]
 ) -> dict[str, Any]:
+    """Combine the epochs of a score that is an object, key by key."""
     objects = [value for value in values if isinstance(value, dict)]
     reduced = {}
     for key in keys:
@@ -256,6 +257,7 @@ class ReducerName(NamedTuple):
 
 
 def _parse_reducer_name(reducer: str | None) -> ReducerName:
+    """Split the name of a reducer, such as `pass_at_2`, into its kind and its number."""
     if reducer is None:
         return ReducerName("mean")
 
@@ -380,6 +382,7 @@ class _GroupSettings:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> _GroupSettings:
+        """Read the settings from the parameters of a grouped metric."""
         return cls(
             key=params.get("group_key"),
             name_template=str(params.get("name_template") or "{group_name}"),

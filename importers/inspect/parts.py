@@ -114,6 +114,10 @@ def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
 
 
 def _summarize_part(context: RunContext, archive: ArchiveLog) -> LogPart:
+    """Return what the end of the import needs from a part.
+
+    Raises DependentParts if the parts cannot be read on their own.
+    """
     if not context.has_samples or archive.reader.budget.is_spent:
         raise DependentParts
     return LogPart(

@@ -76,6 +76,7 @@ class Scale:
 
     @classmethod
     def from_json(cls, stored: Any) -> Scale:
+        """Convert a scale that the importer stored as JSON in the run."""
         value = as_object(stored)
         pass_at = value.get("pass_at")
         return cls(

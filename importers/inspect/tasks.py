@@ -136,6 +136,7 @@ def find_difference_cause(item: Item) -> Cause:
 
 
 def _find_cause_of_task_fail(item: Item) -> Cause:
+    """Return why Inspect's task fails an item that passes by BFCL's own rules."""
     if any(call.arguments is None for call in item.predicted):
         return UNDECODABLE_CALL
     if find_category_rules(item.category, is_v1=False).language != "python":
@@ -420,6 +421,7 @@ def _recompute_verdict(
 
 
 def _add_recomputed_verdict(item: Item, evaluation: Evaluation) -> None:
+    """Add the verdict of BFCL's own rules on an item."""
     item.rule_error_type = evaluation.error_type
     item.extra.metadata["is_recomputed"] = True
     verdict = Verdict(
@@ -534,6 +536,7 @@ def _list_pairs_of_failing_turn(item: Item) -> list[CallPair]:
 
 
 def _add_failing_turn(item: Item, explanation: str) -> None:
+    """Add a failing verdict on the turn that the scorer's explanation names."""
     match = _FAILING_TURN.match(explanation)
     if match is None:
         return

@@ -75,6 +75,7 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - mapped files have no dataset
     search: SearchOptions,
 ) -> DiscoveredRuns:
+    """Find the runs that mapping files describe, those of the user or among the opened files."""
     found = DiscoveredRuns()
     for chosen in _choose_mappings(files, search):
         _add_runs(found, chosen)

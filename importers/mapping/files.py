@@ -121,6 +121,7 @@ def read_mapped_records(
 
 
 def _make_row(record: JsonRecord, index: int, document: Any = None) -> Row:
+    """Make a row from a record of a JSON file. `document` is the object around it."""
     return Row(
         record.line,
         offset=record.offset,
@@ -135,6 +136,7 @@ def _make_row(record: JsonRecord, index: int, document: Any = None) -> Row:
 
 
 def _read_json_lines(path: Path) -> Iterator[Row | ImportIssue]:
+    """Yield the lines of a JSON Lines file, numbered from 0."""
     index = 0
     for record in read_records(path):
         if isinstance(record, ImportIssue):

@@ -203,6 +203,7 @@ class _ProposedSource:
     encoding: Encoding | None = None
 
     def as_pattern(self) -> FilePattern:
+        """Return the source in the form in which mapping files name files."""
         items = compile_expression(self.items) if self.items else None
         return FilePattern(
             (self.glob,),

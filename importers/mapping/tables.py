@@ -285,6 +285,7 @@ class _TableReader:
             yield text
 
     def _report_undecoded_byte(self, position: int) -> None:
+        """Add an issue for a byte that is not text in the encoding of the file."""
         encoding = self._form.encoding
         what = (
             f"byte {position} of the line is not {encoding.upper()} and was replaced by U+FFFD."

@@ -151,6 +151,7 @@ class _SessionLog:
         """Position of each message in the list, by its id."""
 
     def read(self) -> list[_Message | SessionNote]:
+        """Read the lines of the session, and return its messages and notes in order."""
         for record in read_records(self._session.file):
             if isinstance(record, ImportIssue):
                 self._session.add_file_issue(record)

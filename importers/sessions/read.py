@@ -80,6 +80,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def _read_session(files: SessionFiles) -> Session:
+    """Read the files of a session with the reader of the program that wrote them."""
     match files.program:
         case "claude_code":
             return claude_code.read_session(files.main, files.subagents)

@@ -532,10 +532,12 @@ def _match_by_similarity(
     `matched` and the result map indexes of golden actions to indexes of calls.
     """
     used_calls = set(matched.values())
+    action_names = [action.name for action in actions]
+    call_names = [call.name for call in calls]
     similar: CallIndexes = {}
-    for name in dict.fromkeys(action.name for action in actions):
-        open_actions = _list_open_indexes(actions, name, matched)
-        open_calls = _list_open_indexes(calls, name, used_calls)
+    for name in dict.fromkeys(action_names):
+        open_actions = _list_open_indexes(action_names, name, matched)
+        open_calls = _list_open_indexes(call_names, name, used_calls)
         if not open_actions or not open_calls:
             continue
 
@@ -549,15 +551,9 @@ def _match_by_similarity(
     return similar
 
 
-def _list_open_indexes(
-    named: Sequence[GoldenAction] | Sequence[Call], name: str, matched: Container[int]
-) -> list[int]:
+def _list_open_indexes(names: Sequence[str], name: str, matched: Container[int]) -> list[int]:
     """Return the indexes of the actions or calls with a name that are not matched yet."""
-    indexes = []
-    for index, action_or_call in enumerate(named):
-        if action_or_call.name == name and index not in matched:
-            indexes.append(index)
-    return indexes
+    return [index for index, each in enumerate(names) if each == name and index not in matched]
 
 
 def _align_in_one_turn(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> list[CallPair]:

@@ -53,6 +53,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _check_field(name: str, value: Any, item: Item) -> str | None:
+    """Check one field of a corrected golden answer. Return the problem, or None."""
     if name in TEXT_LISTS:
         return None if is_string_list(value) else f"{name} must be a list of texts"
     if name == "reward_basis":
@@ -202,6 +203,7 @@ def find_task(text: str, task_id: str, start: int = 0) -> JsonMember | None:
 
 
 def _make_applied_fix(path: Path, fix: _TaskFix, criteria: JsonObject) -> AppliedGoldenFix:
+    """Describe a correction that was written: the old and new fields of the task's criteria."""
     old_fields = {name: criteria.get(name) for name in fix.fix}
     return AppliedGoldenFix(
         fix.item,

@@ -350,6 +350,7 @@ def _read_simulation(
 
 
 def _add_golden_hash(item: Item, task_id: str, data: SharedRunData) -> None:
+    """Set the hash of the item's task, by which reviews notice that the task has changed."""
     task = data.tasks.get(task_id)
     if task is not None:
         item.golden_hash = hash_task(task)

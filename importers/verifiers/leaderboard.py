@@ -31,6 +31,7 @@ DIGITS = 4
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of a run, after the reviews."""
     rollouts = [apply_derived_verdict(item, BENCHMARK) for item in items]
     return [
         *build_category_metrics(rollouts),

@@ -393,6 +393,7 @@ def _passes_at_once(parameter: ExpectedArgument, value: Any) -> bool:
 def _make_argument_failure(
     error: str, golden: ExpectedCall, argument: str, message: str
 ) -> CallFailure:
+    """Make the failure of a call because of one argument, with an error type of BFCL."""
     return CallFailure(
         f"{SIMPLE_CHECKER}:{error}",
         function=golden.name,

@@ -242,6 +242,7 @@ def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayC
 
 
 def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
+    """Set the verdict of an evaluation: it passes without a failure."""
     if failure is None:
         evaluation.valid = True
         return

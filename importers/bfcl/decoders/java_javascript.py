@@ -217,6 +217,7 @@ def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
 
 
 def _find_call_statement(root: Node) -> Node | None:
+    """Return the first statement that is a call, in the syntax tree of a reply."""
     for statement in root.children:
         if statement.type != "expression_statement":
             continue

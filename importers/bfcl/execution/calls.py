@@ -55,6 +55,7 @@ def classify_call(text: str, names: CallNames) -> CallSafety:
 
 
 def _parse_call(text: str) -> ast.Call | None:
+    """Return the syntax tree of a call. None if the text is no call, or too long or too deep."""
     if len(text) > MAX_CALL_LENGTH or _measure_depth(text) > MAX_BRACKET_DEPTH:
         return None
     try:
@@ -91,15 +92,18 @@ def _classify_unknown_function(function: ast.expr, names: CallNames) -> CallSafe
 
 
 def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or a collection of constants, so that it runs no
+    code.
+    """
     if isinstance(node, ast.Constant):
         return node.value is not Ellipsis
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return all(map(_is_literal, node.elts))
     if isinstance(node, ast.Dict):
         # A key of None is `**values`.
-        return all(key is not None and _is_literal(key) for key in node.keys) and all(
-            map(_is_literal, node.values)
-        )
+        are_keys_literal = all(key is not None and _is_literal(key) for key in node.keys)
+        return are_keys_literal and all(map(_is_literal, node.values))
+    # A number with a sign, such as `-1`, is an operation.
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         operand = node.operand
         return isinstance(operand, ast.Constant) and type(operand.value) in (int, float)

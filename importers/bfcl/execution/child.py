@@ -305,6 +305,10 @@ class OfficialPackage:
         return turns
 
     def _execute(self, request: Json, side: str, calls: list[str]) -> tuple[list[str], Json]:
+        """Execute the calls of a step for one side, `golden` or `model`.
+
+        Return the outputs and the states of the classes after the calls.
+        """
         # As in the official checker, the id says whether the classes add long texts to their data.
         outputs, objects = self._utils.execute_multi_turn_func_call(
             func_call_list=calls,
@@ -331,6 +335,7 @@ class OfficialPackage:
 
 
 def main() -> None:
+    """Execute the requests that the parent process writes, one a line, and write the replies."""
     requests = sys.stdin.buffer
     replies = os.fdopen(os.dup(1), "wb")
     # What the package prints must not mix with the replies.

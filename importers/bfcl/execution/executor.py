@@ -125,6 +125,7 @@ class Executor:
         self._visible_names: frozenset[str] = frozenset()
 
     def __enter__(self) -> Executor:
+        """Start the process that executes calls, isolated from the user's files and environment."""
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the program is ours
                 [self._python, "-I", "-B", "-X", "utf8", child.__file__],
@@ -164,6 +165,7 @@ class Executor:
         self._folder.cleanup()
 
     def _read_greeting(self) -> None:
+        """Read what the process says when it has started: its package and its functions."""
         greeting = self._read_reply(START_SECONDS)
         if "failure" in greeting:
             raise ExecutionError(
@@ -328,6 +330,10 @@ def _replace_unsafe_calls(
 
 
 def _parse_execution(reply: dict[str, Any], skipped: list[SkippedCall]) -> Execution:
+    """Convert the reply of the child process.
+
+    It has the verdict of the official checker only if the model's calls were sent too.
+    """
     turns = []
     for turn in reply["turns"]:
         turns.append(

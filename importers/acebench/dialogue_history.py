@@ -120,15 +120,19 @@ class _HistoryParser:
         return _HEADING.match(line) is not None
 
     def _read_message_row(self, line: str) -> bool:
-        """Begin a new message if a line is its first row. Return False for any other line."""
+        """Begin a new message if a line is its first row. Return False for any other line.
+
+        The history is a table. The first row of a message has its number, sender, recipient and the
+        begin of its content; the next rows have the rest of the content.
+        """
         match = _MESSAGE_ROW.fullmatch(line)
         if match is None or not self._begins_message(match, line):
             return False
         self.finish_message()
 
+        # If the heading has other column widths than the first row, it cannot help to read rows.
         is_first_row = not self.history.messages
         if is_first_row and self.layout is not None and not self.layout.fits(line):
-            # The heading has other column widths than the rows, so it cannot help to read them.
             self.layout = None
 
         message = HistoryMessage(sender=match["sender"], recipient=match["recipient"], content="")

@@ -371,7 +371,7 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
     imported = item.values.get(PROCESS_ACCURACY)
     value = float(imported) if isinstance(imported, (int, float)) else None
 
-    # A review of the process accuracy itself counts before everything else.
+    # A review of the process accuracy itself counts before everything else. It is in the values.
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
     # A review of the end state changes the process accuracy by the rule above.
@@ -382,9 +382,8 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
 
     # The process file contains a rounded value, but the official mean uses the exact value.
     exact = item.metadata.get(MILESTONES_MET)
-    if isinstance(exact, (int, float)) and value == round(exact, 3):
-        return float(exact)
-    return value
+    is_exact_value_of_file = isinstance(exact, (int, float)) and value == round(exact, 3)
+    return float(exact) if is_exact_value_of_file else value
 
 
 def _round_or_none(value: float | None, digits: int | None) -> float | None:

@@ -229,10 +229,11 @@ class _ScoredItem:
             return WRONG_FORMAT
 
         golden = self.inputs.get_golden_answer(self.id)
-        if golden is None or self.id not in self.inputs.questions:
-            # Without the dataset, the calls cannot be checked, so the official result is assumed.
+        has_dataset_record = golden is not None and self.id in self.inputs.questions
+        if not has_dataset_record:
+            # The calls cannot be checked, so the official result is assumed. But the error that the
+            # reply cannot be decoded does not hold: this version has decoded it.
             official = (self.entry or {}).get("error_type")
-            # This version has decoded the reply, so it does not have that error.
             return None if official == WRONG_FORMAT else official
 
         answers = self._select_checked_answers(golden)

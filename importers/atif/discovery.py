@@ -467,8 +467,10 @@ class _TrajectoryIndex:
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> _TrajectoryIndex:
-        """Index trajectory files by name: which files continue another one, such as
-        `trajectory.2.json`, and which have a longer name with the same beginning.
+        """Index trajectory files by the file that their name begins with.
+
+        `trajectory.2.json` continues `trajectory.json` as its second document. Other files, such as
+        `trajectory.subagent.json`, only have a longer name with the same beginning.
         """
         numbered: defaultdict[Path, dict[int, Path]] = defaultdict(dict)
         longer_names: defaultdict[Path, list[Path]] = defaultdict(list)
@@ -476,7 +478,8 @@ class _TrajectoryIndex:
             match = _CONTINUATION.fullmatch(path.stem)
             if match:
                 continued = path.with_name(match["continued"] + path.suffix)
-                numbered[continued][int(match["number"])] = path
+                number = int(match["number"])
+                numbered[continued][number] = path
             for start in _list_dotted_starts(path.stem):
                 longer_names[path.with_name(start)].append(path)
         return cls(numbered, longer_names)

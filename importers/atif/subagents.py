@@ -199,7 +199,7 @@ class SubagentReader:
 
         The first of several with the same id counts. The index of each document is made once.
         """
-        # The key is the identity of the document in memory, because a dictionary cannot be a key.
+        # A dictionary cannot be a key, so the key is the identity of the document in memory.
         known_index = self._embedded.get(id(document))
         if known_index is not None:
             return known_index
@@ -207,9 +207,11 @@ class SubagentReader:
         index: dict[tuple[str, Any], JsonObject] = {}
         for subagent in list_objects(document.get("subagent_trajectories")):
             for field_name in _NAMES_OF_TRAJECTORIES:
-                value = subagent.get(field_name)
-                if value is not None and not isinstance(value, (dict, list)):
-                    index.setdefault((field_name, value), subagent)
+                subagent_id = subagent.get(field_name)
+                is_usable = subagent_id is not None and not isinstance(subagent_id, (dict, list))
+                if is_usable:
+                    index.setdefault((field_name, subagent_id), subagent)
+
         self._embedded[id(document)] = index
         # While the document is kept, no other object can get the same identity.
         self._documents.append(document)

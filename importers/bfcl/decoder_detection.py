@@ -377,11 +377,14 @@ class _DecoderSelector:
         fits = [self._fit(decoder, sample) for decoder in candidates]
 
         most_with_calls = max(fit.n_with_calls for fit in fits)
-        if self._is_better_form(fit_of_guess, most_with_calls):
+        has_other_form = self._is_better_form(fit_of_guess, most_with_calls)
+        if has_other_form:
             return self._find_best_of_other_form(fits, sample, most_with_calls)
+
+        # The guess reads the form. BFCL lists the model, so that only the spelling of function
+        # names is left to choose.
         if self._named.listed_name is not None:
             return self._choose_spelling(fit_of_guess)
-
         # Several decoders read the same form. The golden answers show which one reads it right.
         equal_fits = [fit for fit in fits if fit.n_with_calls == fit_of_guess.n_with_calls]
         return _find_most_passing(equal_fits)
@@ -462,16 +465,18 @@ class _DecoderSelector:
         It is sure if BFCL's list of models has the name, unless the decoder finds few calls.
         `reason` says what the replies show.
         """
-        if self._named.is_certain and not finds_few_calls:
-            return DecoderChoice(
-                decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True
-            )
+        is_sure = self._named.is_certain and not finds_few_calls
+        if is_sure:
+            full_reason = f"{self._describe_listed_name()}; {reason}"
+            return DecoderChoice(decoder, full_reason, is_listed=True)
+
         if self._named.is_certain:
-            return DecoderChoice(decoder, f"a guess: {self._describe_listed_name()}; {reason}")
-        if self._named.listed_name is not None:
-            resemblance = f"the name resembles {self._named.listed_name}"
-            return DecoderChoice(decoder, f"a guess: {resemblance}; {reason}")
-        return DecoderChoice(decoder, f"a guess: {reason}")
+            full_reason = f"a guess: {self._describe_listed_name()}; {reason}"
+        elif self._named.listed_name is not None:
+            full_reason = f"a guess: the name resembles {self._named.listed_name}; {reason}"
+        else:
+            full_reason = f"a guess: {reason}"
+        return DecoderChoice(decoder, full_reason)
 
 
 def _describe_agreement(fit: Fit) -> str:
@@ -615,9 +620,11 @@ def _has_stringified_arguments(
 
     # The program stops at the first error. If that is at or after the value, the value passed.
     named_parameter = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")
-    if named_parameter is None or not error_type.startswith(("type_error", "value_error")):
+    is_error_of_argument = error_type.startswith(("type_error", "value_error"))
+    if named_parameter is None or not is_error_of_argument:
         return None
-    return True if named_parameter[1] in list(arguments)[position:] else None
+    names_from_value_on = list(arguments)[position:]
+    return True if named_parameter[1] in names_from_value_on else None
 
 
 def _find_first_non_string(arguments: dict[str, Any]) -> int | None:

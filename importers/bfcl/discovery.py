@@ -214,12 +214,14 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
     """
     for results_folder, score_folders in search.remembered_scores.items():
         plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
+        if not plans_of_results:
+            continue
         used_folders = {plan.named_score_folder for plan in plans_of_results}
+        # If this command names scores that are used, the earlier ones do not matter any more.
+        has_new_scores = not used_folders.isdisjoint(search.scores)
         # A remembered folder is lost if none of these runs has its scores from there.
         lost_folders = [folder for folder in score_folders if folder not in used_folders]
-        # If this command names scores that are used, the earlier ones do not matter any more.
-        has_new_folder = not used_folders.isdisjoint(search.scores)
-        if not plans_of_results or not lost_folders or has_new_folder:
+        if not lost_folders or has_new_scores:
             continue
 
         first_plan = plans_of_results[0]
@@ -461,15 +463,12 @@ class _DatasetSearch:
         candidates.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
         usable = [files for files in candidates if is_question_file(files.questions)]
         damaged = [files for files in candidates if is_damaged_question_file(files.questions)]
-        first_damaged = damaged[0] if damaged else None
         if not usable:
-            return first_damaged
+            return damaged[0] if damaged else None
 
-        if first_damaged is not None:
-            first_usable = usable[0]
-            was_preferred = candidates.index(first_damaged) < candidates.index(first_usable)
-            if was_preferred:
-                self._report_damaged_questions(first_damaged, first_usable)
+        # The user should know that the best candidate could not be used.
+        if damaged and candidates.index(damaged[0]) < candidates.index(usable[0]):
+            self._report_damaged_questions(damaged[0], usable[0])
         return self._add_files_of_other_named_folders(usable)
 
     def _report_damaged_questions(self, damaged: DatasetFiles, used: DatasetFiles) -> None:

@@ -86,7 +86,8 @@ class GoldenCorrector(CategoryCorrections):
             return CorrectedItem(item)
         correction = self.find_correction(item_id, item.ground_truth, item.opening_messages)
         rules = self._find_equivalence_rules(item)
-        if correction.entry is None and not rules:
+        is_changed = correction.entry is not None or bool(rules)
+        if not is_changed:
             return CorrectedItem(item, erratum=correction.erratum)
 
         # The copy is kept with the item, for the next run with the same errata.
@@ -539,21 +540,24 @@ def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation)
     # The checker names no function if the error is not in a single call.
     if evaluation.function is None:
         return message if difference.text is None else difference.text
+    if _is_about_same_argument(difference, evaluation):
+        return difference.text
+    return message or difference.text
 
+
+def _is_about_same_argument(difference: FirstDifference, evaluation: Evaluation) -> bool:
+    """Whether a comparison and the checker found an error in the same argument.
+
+    The comparison can name a part of the argument, such as `filter.price`; the checker names only
+    the argument.
+    """
     checked_place = (evaluation.function, evaluation.argument)
     compared_place = (difference.function, difference.argument)
     if checked_place == compared_place:
-        return difference.text
-    # The comparison names the part of an argument, such as `filter.price`; the checker names only
-    # the argument.
-    is_part_of_checked_argument = (
-        difference.argument is not None
-        and evaluation.argument is not None
-        and difference.argument.startswith(str(evaluation.argument))
-    )
-    if is_part_of_checked_argument:
-        return difference.text
-    return message or difference.text
+        return True
+    if difference.argument is None or evaluation.argument is None:
+        return False
+    return difference.argument.startswith(str(evaluation.argument))
 
 
 def _fill_multi_turn(

@@ -466,12 +466,14 @@ def assign_item_ids(
             return None
         return [make_repeated_id(record_id, n_earlier) for n_earlier in range(len(replies))]
 
+    # The dataset has several items with the id. The functions that a reply calls tell its item.
     if len(replies) == 1:
         return [_choose_item_of_reply(replies[0], item_ids, dataset)]
     if len(item_ids) != len(replies):
         return None
     items = [dataset.items[item_id] for item_id in item_ids]
-    return [item_ids[index] for index in assign_replies_to_items(replies, items)]
+    item_indexes = assign_replies_to_items(replies, items)
+    return [item_ids[index] for index in item_indexes]
 
 
 def _choose_item_of_reply(reply: Any, item_ids: Sequence[str], dataset: Dataset) -> str:

@@ -416,7 +416,7 @@ def _evaluate_new_record(
     """
     result = record["result"]
     evaluation = evaluate_result(result, item, settings)
-    # Replies with equal calls share one evaluation, which may already have these calls.
+    # Replies with equal calls share one evaluation. The first of them prepares the calls and pairs.
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
         pairs = _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)
@@ -430,7 +430,8 @@ def _evaluate_new_record(
         pairs=evaluation.pairs,
     )
     # A reply without decoded calls can still contain a call in a form that the decoder cannot read.
-    if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
+    names = function_names(item.functions)
+    if not evaluation.calls and raw_calls.holds_call_text(result, names):
         reply.is_undecoded = True
         _add_undecoded_call(reply, result, item, settings)
     return reply

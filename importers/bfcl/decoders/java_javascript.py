@@ -410,9 +410,9 @@ def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
     The forms are `new ArrayList<>(Arrays.asList(1, 2))`, a list that calls `add` in double braces,
     as in `new ArrayList<>() {{ add(1); add(2); }}`, and the empty list.
     """
-    elements = _text_between(LIST_OF, text, "))", 1)
-    if elements is not None:
-        return [_parse_list_element(part.strip(), element_type) for part in elements.split(",")]
+    listed_text = _text_between(LIST_OF, text, "))", 1)
+    if listed_text is not None:
+        return [_parse_list_element(part.strip(), element_type) for part in listed_text.split(",")]
 
     opening = LIST_BRACES.search(text)
     if opening is not None:
@@ -421,7 +421,8 @@ def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
             added = ADDED.findall(text[opening.end() : end])
             return [_parse_list_element(part.strip(), element_type) for part in added]
 
-    return [] if LIST_EMPTY.search(text) else None
+    is_empty = LIST_EMPTY.search(text) is not None
+    return [] if is_empty else None
 
 
 def _parse_list_element(part: str, element_type: str | None) -> Any:
@@ -431,17 +432,22 @@ def _parse_list_element(part: str, element_type: str | None) -> Any:
 
 
 def _parse_hash_map(text: str, _element_type: str | None) -> dict[str, Any] | None:
-    """Parse a map with calls of `put` in double braces, or an empty one."""
+    """Parse a Java map that calls `put` in double braces, or an empty one. An example is
+    `new HashMap<>() {{ put("a", 1); }}`. Return None for other text.
+    """
     head = MAP.search(text)
     if head is None:
         return None
-    braces = MAP_BRACES.search(text, head.end())
-    if braces is not None:
-        end = text.find("}", braces.end())
+
+    opening = MAP_BRACES.search(text, head.end())
+    if opening is not None:
+        end = text.find("}", opening.end())
         if end >= 0:
-            members = PUT.findall(text[braces.end() : end])
+            members = PUT.findall(text[opening.end() : end])
             return {key: _guess_java_value(value.strip()) for key, value in members}
-    return {} if MAP_EMPTY.search(text, head.end()) else None
+
+    is_empty = MAP_EMPTY.search(text, head.end()) is not None
+    return {} if is_empty else None
 
 
 def _guess_java_value(text: str) -> Any:

@@ -382,8 +382,9 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
 
     # The process file contains a rounded value, but the official mean uses the exact value.
     exact = item.metadata.get(MILESTONES_MET)
-    is_exact_value_of_file = isinstance(exact, (int, float)) and value == round(exact, 3)
-    return float(exact) if is_exact_value_of_file else value
+    if isinstance(exact, (int, float)) and value == round(exact, 3):
+        return float(exact)
+    return value
 
 
 def _round_or_none(value: float | None, digits: int | None) -> float | None:

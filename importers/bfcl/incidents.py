@@ -19,7 +19,7 @@ from fcreview.importers.common.incidents import (
     make_incident,
 )
 from fcreview.importers.common.records import is_number
-from fcreview.model.incident import Incident
+from fcreview.model.incident import Incident, IncidentKind
 from fcreview.model.item import Item, Message
 from fcreview.model.json_value import to_json_text
 
@@ -93,7 +93,7 @@ def _find_google_error(result: Any) -> Incident | None:
 def _make_candidate_incident(candidate: dict[str, Any], text: str) -> Incident:
     """Make the incident of a reply that Gemini ended without an answer. Its reason says why."""
     reason = candidate.get("finishReason")
-    kind = "unknown"
+    kind: IncidentKind = "unknown"
     if isinstance(reason, str):
         kind = KIND_OF_FINISH_REASON.get(reason.lower(), "unknown")
     return make_incident(kind, text, RESULT, is_marked=False)

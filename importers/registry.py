@@ -208,7 +208,8 @@ def _collect_claims(
 ) -> DiscoveredRuns:
     """Find the runs of all importers. Several runs can claim the same file.
 
-    No importer reads a copy that a sync program made, because two machines changed the file.
+    `copies` are the files that look like copies of another file. Some importers ignore all of them,
+    and no importer reads a copy that a sync program made, because two machines changed the file.
     """
     originals = [path for path in files if path not in copies]
     unsynced = [

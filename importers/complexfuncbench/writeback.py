@@ -276,7 +276,7 @@ def _locate_comparisons(records: Sequence[LogRecord]) -> Iterator[_LocatedRecord
     """Yield the records of a log, each with its position if it is a comparison.
 
     The evaluator can have tried a sample several times. Only the comparisons of the last attempt
-    have a position: the number of the turn, and the number of the comparison in it.
+    have a position: the number of the turn, and the number of the comparison in it, from 0.
     """
     last_attempt = 0
     for index, record in enumerate(records):
@@ -286,11 +286,13 @@ def _locate_comparisons(records: Sequence[LogRecord]) -> Iterator[_LocatedRecord
     turn = -1
     number = -1
     for index, record in enumerate(records):
+        is_of_last_attempt = index >= last_attempt
         position = None
-        if index >= last_attempt and record.body.startswith("Function Calls:"):
+        # Each turn begins with the calls of the model. Their comparisons follow.
+        if is_of_last_attempt and record.body.startswith("Function Calls:"):
             turn += 1
             number = -1
-        elif index >= last_attempt and record.body.startswith(COMPARISON):
+        elif is_of_last_attempt and record.body.startswith(COMPARISON):
             number += 1
             position = ComparisonPosition(turn, number)
         yield _LocatedRecord(record, position)

@@ -71,15 +71,14 @@ def _compute_soft_accuracies(call_items: Sequence[ScoredItem]) -> list[Metric]:
     return [metric, *_compute_chain_metrics(call_items)]
 
 
-@cached_on_item
 def get_soft_score(item: ScoredItem) -> float | None:
     """Return the soft score of a call item after the reviews, or None if it has none.
 
     The soft score is the mean of the scores of the arguments, from 0 to 1. A review of the score
     itself counts before the reviews of arguments, and these before the recorded score.
     """
-    value = item.values.get(SOFT_SCORE_CRITERION)
-    if not isinstance(value, (int, float)):
+    recorded = item.values.get(SOFT_SCORE_CRITERION)
+    if not isinstance(recorded, (int, float)):
         return None
 
     has_reviewed_scores = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
@@ -87,16 +86,18 @@ def get_soft_score(item: ScoredItem) -> float | None:
     # The importer notes if the recorded score does not depend on the arguments.
     is_fixed = FIXED_SCORE_REASON in item.metadata
     if not has_reviewed_scores or is_itself_reviewed or is_fixed:
-        return float(value)
+        return float(recorded)
 
+    # A review changed the score of an argument, so the mean is computed again.
     score_by_argument = {}
-    for target, criterion, score in item.part_verdicts:
+    for argument, criterion, score in item.part_verdicts:
         if criterion != SOFT_SCORE_CRITERION:
             continue
         if not isinstance(score, (int, float)):
             return None
-        score_by_argument[target] = score
-    return compute_soft_score(True, score_by_argument)
+        score_by_argument[argument] = score
+    calls_golden_function = True
+    return compute_soft_score(calls_golden_function, score_by_argument)
 
 
 @dataclass(slots=True)

@@ -180,7 +180,11 @@ def find_runs(
 
 
 def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
-    """Group files by their place: ROOT/reviews/MODEL/NAME.jsonl and so on."""
+    """Group files by the output folder of EvalScope that they are in.
+
+    Its files are ROOT/configs/NAME, ROOT/reviews/MODEL/NAME.jsonl and so on. Files with another
+    place are left out.
+    """
     folders: dict[Path, _OutputFolder] = {}
     for path in files:
         if path.parent.name == CONFIGS:
@@ -194,6 +198,7 @@ def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
             root = place.root
             folder = folders.get(root) or _OutputFolder(root)
             is_added = folder.add_file_of_model(path, place)
+
         # A folder without any file of EvalScope is none of its output folders.
         if is_added:
             folders[root] = folder

@@ -82,10 +82,11 @@ def _parse_default_reply(text: str) -> ParsedCall | None:
 
     As in the evaluator, only the first call counts, and none counts if a part cannot be parsed.
     """
-    whole_text = _parse_json_object(text.strip())
-    if whole_text is not None and "name" in whole_text and "parameters" in whole_text:
-        return _make_parsed_call(whole_text)
+    whole_reply = _parse_json_object(text.strip())
+    if whole_reply is not None and "name" in whole_reply and "parameters" in whole_reply:
+        return _make_parsed_call(whole_reply)
 
+    # The last code fence can lack its end. Without fences, the call begins with its name.
     pattern = r"```json(.*?)(?:```|\Z)" if "```json" in text else r'\{"name".*'
     calls = []
     for match in re.findall(pattern, text, re.DOTALL):

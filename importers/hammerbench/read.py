@@ -96,6 +96,9 @@ def read_dialogue_before_call(
         content = record.get("content")
         # A message before the first one of the user belongs to the first turn.
         current_turn = max(turn, 0)
+        # Normally, each turn has one golden call.
+        is_after_turn_of_call = turn + 1 > call_number
+
         if role == "user":
             turn += 1
             messages += parse_user_message(str(content), turn)
@@ -108,13 +111,12 @@ def read_dialogue_before_call(
                 turn=current_turn, step=0, role="assistant", content=text, name=GOLDEN_CALL
             )
             messages.append(golden_call)
-        elif turn + 1 > call_number:
+        elif is_after_turn_of_call:
             # The turn of the golden call is over, although it has no call.
             break
         else:
-            messages.append(
-                Message(turn=current_turn, step=1, role="assistant", content=str(content))
-            )
+            reply = Message(turn=current_turn, step=1, role="assistant", content=str(content))
+            messages.append(reply)
     return messages
 
 
@@ -709,11 +711,8 @@ def _read_conversation(
     for snapshot_index, record in enumerate(snapshots):
         number = snapshot_index + 1
         if not isinstance(record, dict):
-            what = (
-                f"snapshot {number} of conversation {conversation.index} is not an object and was"
-                " skipped"
-            )
-            yield ImportIssue(str(path), what=what, raw=repr(record)[:300])
+            what = f"snapshot {number} of conversation {conversation.index} is not an object"
+            yield ImportIssue(str(path), what=f"{what} and was skipped", raw=repr(record)[:300])
             continue
 
         item = Item(f"{group}_{number}", category=conversation.type_name, group=group)
@@ -734,12 +733,14 @@ def _read_conversation(
             snapshot_index=snapshot_index,
             first_func_ok=first_func_ok,
         )
+        # A record that cannot be read becomes an item with an issue.
         yield fill_safely(item, fill)
 
         # The next snapshots need the results of this one.
         if first_func_ok is None:
             first_func_ok = _has_golden_function(item)
-        earlier_golden.update(as_object(as_object(data.label).get("arguments")))
+        golden_arguments = as_object(as_object(data.label).get("arguments"))
+        earlier_golden.update(golden_arguments)
 
 
 def _has_golden_function(item: Item) -> bool:

@@ -155,7 +155,8 @@ def _is_json_log_start(start: bytes) -> bool:
 def read_eval_fields(path: Path) -> dict[str, Any]:
     """Return the object `eval` of a log, which describes the run, without reading the samples.
 
-    The first member of an archive contains it, which is the fastest way. Raises UnreadableLog.
+    A log is an archive or a JSON file. The first member of an archive normally contains the object,
+    so it is read first. Raises UnreadableLog.
     """
     try:
         with open_file(path) as file:
@@ -163,12 +164,16 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
             value = _parse_object(start, path, []).get("eval") if start is not None else None
             if isinstance(value, dict):
                 return value
+
             file.seek(0)
-            if file.read(len(SIGNATURE)) != SIGNATURE:
+            is_archive = file.read(len(SIGNATURE)) == SIGNATURE
+            if not is_archive:
                 file.seek(0)
                 return _read_eval_of_json_log(file, path)
     except (OSError, ValueError) as error:
         raise UnreadableLog(str(error)) from error
+
+    # The first member of this archive does not contain the object.
     with open_log(path) as log:
         return as_object(log.header.get("eval"))
 

@@ -389,17 +389,17 @@ def _propose_opinion(
     It is made from the first object whose name contains one of the words, and that contains a
     verdict. `reason_key` is the key of the explanation in the table.
     """
-    for each in fields:
-        has_word = any(word in each.name for word in words)
-        if not has_word or not list_objects(each.values):
+    for candidate in fields:
+        has_word = any(word in candidate.name for word in words)
+        if not has_word or not list_objects(candidate.values):
             continue
-        members = [member for member in fields if member.path[:-1] == each.path]
+        members = [member for member in fields if member.path[:-1] == candidate.path]
         verdict = _find_named(members, OPINION_VERDICT_FIELDS)
         if verdict is None:
             continue
 
         opinion = {
-            "name": _write_opinion_name(each, members),
+            "name": _write_opinion_name(candidate, members),
             "verdict": _write_verdict(verdict) or _write_path(verdict),
         }
         reason = _find_named(members, OPINION_REASON_FIELDS)
@@ -438,14 +438,17 @@ def _holds_messages(each: _Field) -> bool:
 def _choose_named_values(
     choices: _Choices, fields: Sequence[_Field], source: _ProposedSource
 ) -> None:
-    """Choose texts and numbers by the names of their fields."""
+    """Choose the fields of texts and numbers, such as the model, by the names of the fields.
+
+    Each field is used for one value only. What was chosen before stays.
+    """
     if source.entries:
         choices.item["trial"] = "{ entry = true }"
     for key in ("id", "trial", "model", "category", "question", "time", "error"):
         if key in choices.item:
             continue
-        names = [each for each in fields if _is_name_field(each) and each.path not in choices.used]
-        chosen = _find_named(names, NAMES[key])
+        unused = [each for each in fields if _is_name_field(each) and each.path not in choices.used]
+        chosen = _find_named(unused, NAMES[key])
         if chosen is not None:
             choices.item[key] = _write_path(chosen)
             choices.used.add(chosen.path)
@@ -602,7 +605,10 @@ def _has_short_values(field: _Field) -> bool:
 
 
 def _find_named(fields: Sequence[_Field], names: Sequence[str]) -> _Field | None:
-    """Return the field with the most telling name. Of several, the highest."""
+    """Return the field with the first possible of `names`, the most telling ones first.
+
+    Of several fields with this name, it is the first one. Returns None if no field has such a name.
+    """
     for name in names:
         for each in fields:
             if each.name == name:

@@ -354,12 +354,14 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     with sync_team_in_background(session) as team:
         app.session.team = team
         app.run(mouse=app.uses_mouse)
+
     # The return value of the app has this number only if the app was quit.
     n_reviewed = app.session.reviewed_count
     if n_reviewed:
         items = format_count(n_reviewed, "item")
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
         print_message(f"{items} reviewed. The reviews are in {format_cell(str(journal))}")
+
     warn_about_lost_drafts(app.session)
     if app.return_code:
         raise SystemExit(app.return_code)
@@ -368,6 +370,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
             "internal error: the app ended although you did not quit it. Run the command again to"
             " continue, and report what you did last."
         )
+
     return app.next_switch
 
 

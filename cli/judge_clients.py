@@ -240,6 +240,7 @@ class EndpointClient(JudgeClient):
         status = response.status
         text = content.decode("utf-8", "replace")
         message = self._redactor.shorten(f"HTTP {status} {response.reason}: {text}")
+
         if 300 <= status < 400:
             raise JudgeUnavailableError(
                 f"the endpoint redirects to another address (HTTP {status}). fcreview follows no"
@@ -247,6 +248,7 @@ class EndpointClient(JudgeClient):
             )
         if status in WRONG_SETUP_STATUSES:
             raise JudgeUnavailableError(f"the endpoint refuses the requests: {message}")
+
         is_temporary = status in TEMPORARY_STATUSES or status >= http.client.INTERNAL_SERVER_ERROR
         raise JudgeFailure(
             "http_error",

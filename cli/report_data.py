@@ -209,6 +209,7 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
     from fcreview.importers.registry import compute_metrics
 
     metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
+
     n_incidents = count_incidents(items["official"])
     if n_incidents:
         # The accuracies that score files state include the incidents, so they are omitted.
@@ -219,6 +220,7 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
             items,
             n_incidents,
         )
+
     # Items on which annotators disagree give a metric a lowest and a highest value.
     _set_disagreement_bounds(
         metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run)

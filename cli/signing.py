@@ -108,11 +108,13 @@ def _describe_queue(queue: QueueFile) -> str:
     # A queue with clusters draws whole groups of items.
     population = format_count(design.population, design.unit)
     kind = "stratified" if len(queue.strata) > 1 else "simple"
+
     parts = [
         f"queue {sanitize(queue.name)}: {design.size:,} of {population}",
         f"{kind} random sample without replacement, seed {design.seed}",
         f"drawn {sanitize(queue.created)}",
     ]
+
     if len(queue.strata) > 1:
         parts.append(_describe_strata(queue))
     if design.n_incidents:

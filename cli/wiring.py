@@ -281,9 +281,11 @@ def _parse_metric_estimate(fields: dict[str, Any]) -> MetricEstimate:
         "method",
         "needed",
     )
+
     bounds = None
     if fields["bounds_low"] is not None:
         bounds = (fields["bounds_low"], fields["bounds_high"])
+
     return MetricEstimate(
         **{name: fields[name] for name in names},
         bounds=bounds,
@@ -506,6 +508,7 @@ async def _run_python(
         env=os.environ
         | {PAGER_WIDTH_VARIABLE: str(_get_pager_width()), PROGRESS_LINES_VARIABLE: "1"},
     )
+
     try:
         output = await _read_output(process, on_progress)
         await process.wait()
@@ -513,6 +516,7 @@ async def _run_python(
         with suppress(ProcessLookupError):
             process.terminate()
         raise
+
     text = output.decode(errors="replace")
     return CommandResult(text, process.returncode == 0)
 

@@ -320,6 +320,7 @@ class ImportCache:
         while len(entries) >= MAX_CACHE_ENTRIES:
             oldest_key = next(iter(entries))
             del entries[oldest_key]
+
         entry = _CacheEntry(
             self._compute_digest(workspace, self._dataset_digest),
             dataset_files=self._dataset_files,

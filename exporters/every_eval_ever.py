@@ -148,6 +148,7 @@ def _list_pass_rates_of_items(
         score = _make_pass_rate_score(row, summary, is_whole_run=not category)
         if score is None:
             continue
+
         names = ["items passed", category] if category else ["items passed"]
         yield Figure(
             names,
@@ -222,6 +223,7 @@ def _make_metric_score(metric: MetricRow, source: MetricSource) -> Score | None:
     value = _scale(metric, get_displayed_value(metric, source))
     if value is None:
         return None
+
     details: JsonObject = {"level": metric.level, "note": metric.note}
     without_incidents = _scale(metric, metric.without_incidents.get(source))
     if without_incidents is not None:
@@ -232,6 +234,7 @@ def _make_metric_score(metric: MetricRow, source: MetricSource) -> Score | None:
             "lowest_value_if_resolved": _scale(metric, metric.corrected_low),
             "highest_value_if_resolved": _scale(metric, metric.corrected_high),
         }
+
     return Score(
         value,
         metric.n.get(source),
@@ -251,10 +254,12 @@ def _make_estimated_score(metric: MetricRow, estimate: MetricEstimate) -> Score 
     if estimate.is_bounds_headline and estimate.bounds is not None:
         ends = estimate.bounds
         method += "; from all undecided items failing to all passing"
+
     low = _scale(metric, ends[0])
     high = _scale(metric, ends[1])
     if value is None or low is None or high is None:
         return None
+
     return Score(
         value,
         estimate.n_random,
@@ -349,6 +354,7 @@ def _make_result(row: RunRow, dataset: str, figure: Figure) -> JsonObject:
         "lower_is_better": False,
         "additional_details": {"verdicts": figure.source},
     }
+
     if score.has_bounds:
         metric_config |= {
             "metric_unit": "proportion",
@@ -356,6 +362,7 @@ def _make_result(row: RunRow, dataset: str, figure: Figure) -> JsonObject:
             "min_score": 0.0,
             "max_score": 1.0,
         }
+
     return {
         "evaluation_result_id": f"{name}/{figure.source.replace(' ', '-')}",
         "evaluation_name": name,

@@ -128,6 +128,7 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
     prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
     descriptor, temporary_name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
     temporary_file = Path(temporary_name)
+
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

@@ -335,16 +335,19 @@ def _make_tool_call(call: Call, call_id: str) -> JsonObject:
         arguments = call.raw or ""
     else:
         arguments = _to_json_text(_restore_numbers(call))
+
     written: JsonObject = {
         "id": call_id,
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
+
     decoding: JsonObject = {}
     if call.raw is not None:
         decoding["raw"] = call.raw
     if call.decode_error is not None:
         decoding["decode_error"] = call.decode_error
+
     if decoding:
         written["fcreview"] = decoding
     return written

@@ -67,9 +67,11 @@ def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview |
     is_single_review = "opinions" not in label
     for opinion in opinions:
         try:
-            yield parse_review(line_number, label, opinion, check_scale=is_single_review)
+            review = parse_review(line_number, label, opinion, check_scale=is_single_review)
         except ValueError as error:
             yield InvalidRecord(line_number, str(error))
+        else:
+            yield review
 
 
 def _parse_label(line: bytes) -> dict[str, Any]:

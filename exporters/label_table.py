@@ -144,17 +144,21 @@ class _Table:
             yield InvalidRecord(number, str(error))
             return
 
-        for review in exported_reviews:
+        for exported in exported_reviews:
             try:
-                yield parse_review(number, label, review, check_scale=False)
+                review = parse_review(number, label, exported, check_scale=False)
             except ValueError as error:
                 yield self._make_invalid_record(number, REVIEWS_COLUMN, str(error))
+            else:
+                yield review
         if written_review is not None:
             try:
-                yield parse_review(number, label, written_review, check_scale=True)
+                review = parse_review(number, label, written_review, check_scale=True)
             except ValueError as error:
                 column = _find_column_in_message(str(error))
                 yield self._make_invalid_record(number, column, str(error))
+            else:
+                yield review
 
     def _make_invalid_record(self, number: int, column: str, reason: str) -> InvalidRecord:
         """Return an invalid record that names the column by its letter, as a spreadsheet does."""

@@ -107,9 +107,11 @@ class CorrectedGoldens:
             item.id,
             item.golden_hash or "",
         )
+
         fix = self._fixes.get(key)
         if fix is None:
             return None
+
         services = self._source.benchmark_services
         problem = services.explain_golden_fix_rejection(run, item, fix.content)
         if problem is not None:
@@ -294,10 +296,12 @@ def write_kto_rows(source: ExportSource, out: Sink) -> None:
                 "label": example.is_right,
                 "reply": "golden" if example.is_corrected else "model",
             }
+
             digest = _hash_row(content, item)
             if digest in written_rows:
                 continue
             written_rows.add(digest)
+
             row = _build_row(item, content, options, is_corrected=example.is_corrected)
             writer.write(item, row, is_corrected=example.is_corrected)
     _set_counts_and_descriptions(source, writer)
@@ -313,6 +317,7 @@ def write_reward_rows(source: ExportSource, out: Sink) -> None:
     for assessed in reader.iter_items():
         if reader.is_contaminated(assessed.detail):
             continue
+
         item = _build_reviewed_item(assessed, passes=None)
         messages = _drop_messages_hidden_from_model(
             _build_messages_with_dotted_names(assessed.detail.item)
@@ -322,6 +327,7 @@ def write_reward_rows(source: ExportSource, out: Sink) -> None:
             "prompt": _encode_messages(prompt, options),
             "completion": _encode_messages(completion, options),
         }
+
         row = _build_row(item, content, options, is_corrected=False)
         writer.write(item, row, is_corrected=False)
     _set_counts_and_descriptions(source, writer)
@@ -527,6 +533,7 @@ def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter)
         f"# Training rows: {facts.format}",
         "",
     ]
+
     if facts.benchmark_rows:
         lines += [
             f"> **Warning.** {facts.benchmark_rows:,} of {n_rows} contain benchmark data (field",
@@ -535,6 +542,7 @@ def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter)
             "> results on these benchmarks.",
             "",
         ]
+
     lines += _list_card_facts(options, facts)
     for title, n_title_rows in writer.titles.items():
         name = json.dumps(title, ensure_ascii=False)
@@ -553,6 +561,7 @@ def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]
     )
     if facts.format == "rewards":
         return
+
     n_annotators = format_count(options.agreed, "annotator")
     verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
     if options.trust_rule:
@@ -560,6 +569,7 @@ def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]
     yield f"* The rows come from items with {verdicts}."
     n_corrected = format_count(facts.corrected_rows, "row")
     yield f"* Annotators corrected the golden calls of {n_corrected}."
+
     for split in options.splits:
         yield f"* Split {split.name}: {format_count(facts.splits[split.name], 'row')}"
     if facts.n_benchmark_questions:

@@ -57,10 +57,12 @@ def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
     """Build the JSON object of the manifest of rows that were just written."""
     options = source.selection.training
     runs = [row for row in source.store.fetch_runs() if row.run in facts.rows_by_run]
+
     # Rows that belong together are in the same split.
     grouping = ""
     if options.splits:
         grouping = "question, conversation, siblings and equal texts"
+
     return {
         "fcreview_manifest": FORMAT,
         "fcreview": version("fcreview"),
@@ -121,9 +123,11 @@ def _describe_run(source: ExportSource, row: RunRow, facts: RowFacts) -> dict[st
     files: dict[str, list[str]] = {}
     for kind, digest in source.store.fetch_source_hashes(row.run):
         files.setdefault(kind, []).append(digest)
+
     read_as = {}
     for fact in info.facts.values():
         read_as[fact.name] = {"value": fact.value, "reason": fact.reason}
+
     return {
         "run": row.run,
         "run_name": row.run_name,

@@ -170,6 +170,7 @@ def _format_event_summary(event: dict[str, Any]) -> str:
     override = _format_override(event)
     if override:
         parts.append(override)
+
     if event["fault"]:
         parts.append(f"fault: {event['fault']}")
     if event["tags"] is not None:
@@ -177,6 +178,7 @@ def _format_event_summary(event: dict[str, Any]) -> str:
         parts.append(f"tags {tags}")
     if event["golden_fix"] is not None:
         parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
+
     status = event.get("golden_status")
     if status == REJECTED:
         parts.append("golden answer of the dataset stays")

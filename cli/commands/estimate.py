@@ -459,10 +459,12 @@ def _print_estimate_tables(
     own = _find_own_score(rows, estimates)
     if own is not None:
         emit(describe_own_metric(own, estimates))
+
     n_incidents = sum(row.incidents for row in rows)
     if n_incidents:
         incidents = format_count(n_incidents, "incident")
         emit(f"{incidents}: they keep the benchmark's verdict, and are in no sample")
+
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
         agreement_lines = describe_label_agreement(estimates, facts.agreement)
@@ -538,6 +540,7 @@ def _explain_undecided_items(
     n_decided = sample_counts["decided"]
     n_reviewed = sample_counts["drawn"] - sample_counts["not reviewed"]
     n_undecided = n_reviewed - n_decided
+
     # Less than 1 % can be much, compared with a narrow interval.
     digits = 0 if 100 * n_undecided >= n_reviewed else 1
     share = f"{100 * n_undecided / n_reviewed:.{digits}f} %"
@@ -545,6 +548,7 @@ def _explain_undecided_items(
     counts = (
         f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample ({share}) {verb} undecided"
     )
+
     shows_only_range = any(estimate.is_bounds_headline for estimate in estimates)
     if shows_only_range:
         yield (

@@ -428,6 +428,7 @@ class _JudgeJob:
             source = "endpoint"
             model = endpoint.model
             parameters = dict(endpoint.parameters)
+
         return JudgeSetup(
             source=source,
             address=self.source.address,
@@ -702,6 +703,7 @@ def _send_items(plan: _JudgePlan, pace: _Pace, totals: _Totals) -> None:
         rate=pace.rate,
         retries=RetryRules(pace.retries),
     )
+
     workspace = plan.job.session.workspace
     progress = Progress("judging", lambda n: f"{n:,}")
     with open_judge_writer(workspace, plan.job.name) as writer, progress, runner:
@@ -797,11 +799,13 @@ def _print_judges(workspace: Workspace, *, as_json: bool) -> None:
             print_warning(warning)
         if judge.setup is None:
             continue
+
         facts = _collect_judge_facts(judge, judge.setup)
         if as_json:
             emit_json(facts)
         else:
             rows.append([format_cell(facts[header]) for header in _LIST_HEADERS])
+
     if as_json:
         return
     if not rows:

@@ -156,6 +156,7 @@ def _print_report_json(report: MappingReport) -> None:
     """
     for problem in report.problems:
         emit_json({"kind": "mistake", "what": problem})
+
     for key, key_count in report.counts.keys.items():
         emit_json(
             {
@@ -167,10 +168,13 @@ def _print_report_json(report: MappingReport) -> None:
                 "first": key_count.first_place,
             }
         )
+
     for name, join_count in report.counts.joins.items():
         emit_json({"kind": "join", "join": name, **asdict(join_count)})
+
     for issue in report.issues:
         emit_json({"kind": "issue", **asdict(issue)})
+
     emit_json(
         {
             "kind": "items",

@@ -120,6 +120,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.why:
         print_message(f"fcreview: the {merged.kind} were not merged: {merged.why}")
         return
+
     known = f"{merged.known:,} already in this workspace"
     if merged.kind == "rules":
         emit(f"accepted rules: {merged.new:,} new, {known}")
@@ -133,6 +134,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
             "fcreview: the next command on these runs applies the errata. Pass --errata none to"
             " remove them"
         )
+
     _print_errata_conflicts(merged)
 
 

@@ -114,6 +114,7 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
     # The loop opens the store itself, because blind review needs another view of it.
     session.close()
     warn_of_ignored_team_files(session.workspace)
+
     with (
         sync_team_in_background(session),
         Store.open(session.workspace, session.annotator, blind=blind) as store,
@@ -128,6 +129,7 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
             loop.review_items()
         finally:
             reviews.close()
+
     emit(f"{format_count(loop.n_saved, 'review')} saved")
 
 

@@ -185,6 +185,7 @@ def build_open_arguments(
         "where": where,
         "run": run,
     }
+
     arguments = []
     for name, value in values.items():
         if value:

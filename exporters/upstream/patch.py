@@ -82,6 +82,7 @@ def write_upstream_patch(
             f"no resolved golden fix of {repository.name} to send. Record one with fcreview label"
             " --golden-fix, or adjudicate."
         )
+
     files = _open_files(repository, request, fixes)
     writer = _PatchWriter(source, repository, files)
     for fixes_of_record in _group_by_record(fixes):
@@ -89,6 +90,7 @@ def write_upstream_patch(
     if not writer.result.datapoints:
         reasons = "; ".join(writer.result.refused)
         raise ExportError(f"no golden fix can be sent to {repository.url}: {reasons}")
+
     writer.write(folder)
     return writer.result
 

@@ -264,10 +264,12 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
             f"Judge {format_code_span(judge.judge)}: {judge.n_passing} of"
             f" {format_count(judge.n_answers, 'answer')} pass"
         )
+
     if len(evidence.authors) == 1 and evidence.resolution == UNANIMOUS_TEXT:
         yield f"Decision: by one annotator, {_list_names(evidence.authors)}"
     else:
         yield f"Decision: {evidence.resolution}: {_list_names(evidence.authors)}"
+
     for annotation in evidence.annotations:
         yield _describe_annotation(annotation)
     for reason in evidence.suspect_reasons:

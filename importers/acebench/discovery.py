@@ -53,6 +53,7 @@ def find_runs(
     found = DiscoveredRuns()
     found.claimed.update(path for path in files if _is_acebench_file(path))
     opened = _sort_files(files)
+
     results_by_folder = _list_run_folders(opened)
     n_runs_by_model = Counter(find_model_folder(folder).model for folder in results_by_folder)
 

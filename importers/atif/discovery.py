@@ -401,6 +401,7 @@ def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> Ru
         (trial,) = trials
         path = trial.documents[0]
         name = trial.name
+
     title = _format_run_title(single_run.agent, single_run.model)
     run = Run(
         benchmark="atif",

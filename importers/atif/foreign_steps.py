@@ -127,6 +127,7 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     own_calls = _read_own_calls(converted, number, step)
     foreign_calls = [call for call in as_list(step.get("tool_calls")) if not _is_own_call(call)]
     foreign_parts = [part for part in as_list(step.get("message")) if not _is_own_part(part)]
+
     if isinstance(step.get("tool_calls"), list):
         step = step | {"tool_calls": own_calls}
     if foreign_calls or foreign_parts:

@@ -146,6 +146,7 @@ def _compute_pass_at_k_metrics(
     # For pass@k, each task needs at least k trials.
     n_tasks = len(passes_by_task)
     fewest_trials = min((len(passes) for passes in passes_by_task.values()), default=0)
+
     metrics = []
     for k in _list_k_values(fewest_trials):
         estimates = [

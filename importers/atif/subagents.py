@@ -83,6 +83,7 @@ class SubagentReader:
                 f"{references} to subagents were not followed, because an item may have at most"
                 f" {MAX_REFERENCES:,}"
             )
+
         return refusals
 
     def _read_references(

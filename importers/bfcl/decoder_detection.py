@@ -342,6 +342,7 @@ class _DecoderSelector:
         fits = [self._fit(decoder, first_round) for decoder in candidates]
         if len(first_round) == len(scored):
             return fits
+
         most_agreements = max(fit.n_agreements for fit in fits)
         threshold = most_agreements - MAX_CONTRADICTIONS * len(first_round)
         good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]

@@ -126,6 +126,7 @@ class _CategoryReader:
 
         self._remove_verdicts_on_other_replies(scores_of_replies, reply_by_item)
         matches_dataset = self._matches_dataset(scores_of_replies)
+
         scored_replies = []
         for item_id, reply in reply_by_item.items():
             entry = scores_of_replies.failing.get(item_id)

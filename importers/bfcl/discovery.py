@@ -717,16 +717,19 @@ def _count_fitting_results(
         datasets_by_folder = {
             folder: _load_datasets(folder, category, finder) for folder in folders
         }
+
         for item_id in results.records:
             dataset_id = filenames.to_dataset_id(item_id, category)
             items_by_folder = _find_item_in_each_folder(dataset_id, datasets_by_folder)
             n_known.update(items_by_folder.keys())
             if _is_same_in_all_folders(items_by_folder, folders):
                 continue
+
             reply = _read_reply_text(results, item_id)
             for folder, item in items_by_folder.items():
                 if has_function_name(reply, item):
                     n_with_function[folder] += 1
+
     return {folder: FittingResults(n_known[folder], n_with_function[folder]) for folder in folders}
 
 

@@ -613,6 +613,7 @@ def _recompute_multi_turn(
         decoder=context.decoder,
         version=context.version,
     )
+
     verdict = recompute(inputs.corrected.item)
     item.rule = verdict.valid
     item.rule_note = verdict.note or None
@@ -628,6 +629,7 @@ def _recompute_multi_turn(
         if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
             item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
             by = CHECKER_WITH_ERRATA
+
     item.rule_error_type = verdict.error_type
     rule_verdict = Verdict(
         "rule",

@@ -161,7 +161,6 @@ def _make_line_edits(
             position_by_line[entry.line] = position_by_item[item_id]
 
     edits = LineEdits(positions=position_by_line)
-
     for item in overridden:
         passes = writeback.get_item_override(item) is True
         if passes and item.id in entry_by_item:
@@ -376,16 +375,19 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     ground_truth = golden_fix[GROUND_TRUTH]
     if "relevance" in category:
         return f"{category} has no golden answers"
+
     if category.startswith(("memory", "web_search")):
         if not is_string_list(ground_truth) or not ground_truth:
             return f"{GROUND_TRUTH} must be a list of accepted strings"
         return None
+
     if category.startswith("multi_turn"):
         return _check_golden_turns(ground_truth, item)
     if category.startswith("exec"):
         if not is_string_list(ground_truth):
             return f"{GROUND_TRUTH} must be a list of call strings"
         return _check_golden_call_texts(ground_truth, item)
+
     if run.generation == "V1":
         return _check_v1_golden_calls(ground_truth, item)
     return _check_golden_calls(ground_truth, item)

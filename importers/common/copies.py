@@ -198,6 +198,7 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
         if find_original_name(first.name) is not None:
             what = f"{what} that another machine changed"
         return ImportIssue(str(first), what=what, severity="notice")
+
     if is_same_folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"
     else:

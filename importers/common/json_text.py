@@ -198,6 +198,7 @@ def escape_and_cut_strings(value: Any, max_string_length: int | None = None, dep
         if text.isascii():
             return text
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
     if isinstance(value, list):
         return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
     if isinstance(value, dict):

@@ -128,10 +128,12 @@ def _measure_parts(value: Any, depth: int) -> int:
     if depth > MAX_MEASURED_DEPTH:
         # Deeper parts hardly matter for the size.
         return 1
+
     if isinstance(value, AcceptedValues):
         return _measure_parts(value.any_of, depth + 1)
     if isinstance(value, GoldenObject):
         return _measure_parts(value.fields, depth + 1)
+
     if isinstance(value, dict):
         n_characters = 0
         for key, part in value.items():
@@ -212,6 +214,7 @@ def _limit_extra(extra: Extra, budget: TextBudget) -> None:
             name: _limit_difference(difference, budget)
             for name, difference in extra.state_differences.items()
         }
+
     for review in extra.recorded_reviews:
         if review.reason is not None:
             review.reason = _limit_text(review.reason, budget)

@@ -336,6 +336,7 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
             continue
         role = entry.get("role")
         content = entry.get("content")
+
         if entry.get("function_call"):
             path.add_step(entry["function_call"])
         elif role == "observation":

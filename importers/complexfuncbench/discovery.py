@@ -123,6 +123,7 @@ def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPl
     plan = RunPlan(run, [result_file], data=dataset_files, reason=reason, needs_scores=False)
     log_folder = result_file.with_suffix("") / "logs"
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
+
     if not dataset_files:
         what = (
             f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"

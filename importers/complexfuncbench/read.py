@@ -290,6 +290,7 @@ def _make_call_verdict(address: str, call_verdict: CallVerdict) -> Verdict:
     if call_verdict.tier == "judge":
         source = "judge"
         by = JUDGE_NAME
+
     return Verdict(
         source,
         call_verdict.ok,
@@ -345,6 +346,7 @@ def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: 
         for turn in log.turns:
             dialogue.append({"role": "assistant", "function_call": turn.predicted})
             dialogue.append({"role": "observation", "content": turn.parse_observations()})
+
         item.prediction_hash = answer_hash(dialogue)
         verdicts = _fill_calls_and_verdicts(
             item,
@@ -354,6 +356,7 @@ def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: 
             log=log,
         )
         item.extra.metadata |= _make_metric_inputs(verdicts)
+
     apply_incident(item, find_log_incident(log))
 
 

@@ -273,12 +273,14 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     pair_counts = Counter(pair for pair in pairs if pair is not None)
     if not pair_counts:
         return metrics
+
     note = (
         "computed from the labels of the predicted replies; the paper's Table 5 covers the"
         " golden replies"
     )
     for name, value in compute_act_label_scores(pair_counts).items():
         metrics.append(Metric("dialog act labels", name, value=value, note=note))
+
     metrics += _compute_confusion_metrics(pair_counts)
     for label, counts in count_turns_by_label_match(pair_counts).items():
         for match, n_turns in counts.items():

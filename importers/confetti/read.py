@@ -205,9 +205,11 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             else:
                 yield from _read_result(record, path, records=records, earlier_ids=ids_of_file)
                 ids_of_file.add(record.value["id"])
+
         yield from _report_entries_without_result(path, records, ids_of_file)
         yield from _report_missing_dataset_records(plan, path, records, ids_of_file)
         result_ids += ids_of_file
+
     yield from compare_with_dataset(result_ids, records.questions, get_id_category)
 
 

@@ -81,14 +81,17 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         yield MessageIssue(f"message of unknown type {kind}", path=path, raw=message)
         yield ParsedMessage("log", unknown_parts=[message], path=path)
         return
+
     yield from values.report_unknown_fields(fields, MESSAGE_FIELDS, path=path)
     if "content" not in fields:
         yield MessageIssue("message without the field content", path=path, raw=message)
+
     if role == "tool":
         readings = _read_tool_message(fields, path=path)
     else:
         readings = _read_spoken_message(fields, path=path, role=role)
     fragments = yield from collect_fragments(readings)
+
     metadata = as_object(fields.get("response_metadata"))
     parsed = yield from make_message(role, fragments, metadata | fields, path=path)
     yield parsed
@@ -138,6 +141,7 @@ def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> It
     reasoning = additional.get("reasoning_content")
     if isinstance(reasoning, str):
         yield Reasoning(reasoning)
+
     for name in ("tool_calls", "invalid_tool_calls"):
         calls = fields.get(name)
         if calls is not None and not isinstance(calls, list):

@@ -124,6 +124,7 @@ def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> I
     transcript = as_object(message.get("audio")).get("transcript")
     if isinstance(transcript, str):
         yield Text(transcript)
+
     # AutoGen 0.2 gives the replies of the other agents the role of the user.
     has_calls = message.get("tool_calls") or message.get("function_call")
     if has_calls and role != "assistant":

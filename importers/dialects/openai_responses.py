@@ -242,6 +242,7 @@ def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
     yield from values.report_unknown_fields(item, REASONING_FIELDS, path=path)
     if not any(name in item for name in ("summary", "content", "encrypted_content")):
         yield MessageIssue("reasoning without a text", path=path, raw=item, severity="notice")
+
     for field in ("summary", "content"):
         if item.get(field) is not None and not isinstance(item[field], list):
             what = f"{field} of the reasoning is not a list"

@@ -128,6 +128,7 @@ def read_result(
         else:
             # Issues and notes go on to the caller.
             yield fragment
+
     yield ToolResult(
         read_id(call_id),
         text="".join(texts),
@@ -175,10 +176,12 @@ def read_call(
     if not isinstance(name, str) or not name:
         yield MessageIssue("call without a name", path=path, raw=name)
         name = ""
+
     if arguments.problem is not None:
         label = identifier or name or "without a name"
         what = f"arguments of call {label} {arguments.problem}"
         yield MessageIssue(what, path=path, raw=written_arguments)
+
     yield ToolCall(
         identifier,
         name,

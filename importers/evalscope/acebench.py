@@ -60,6 +60,7 @@ def _fill_single_turn_item(item: Item, sample: Sample, conversation: ParsedConve
     if reply_text is None:
         add_issue(item, "the reply is not a text")
     item.prediction_hash = answer_hash(reply_text)
+
     reply = Reply(
         reply_text or "",
         question=metadata,
@@ -67,6 +68,7 @@ def _fill_single_turn_item(item: Item, sample: Sample, conversation: ParsedConve
         rule_set=NEWEST_RULE_SET,
     )
     grade_reply(item, reply, metadata.get(GROUND_TRUTH))
+
     if item.category.startswith("normal_multi_turn"):
         item.group = _find_dialogue(item, metadata)
     _compare_with_messages(item, metadata, reply_text, conversation)
@@ -131,6 +133,7 @@ def _fill_agent_item(item: Item, metadata: JsonObject, conversation: ParsedConve
     process = metadata.get("process")
     end_state = metadata.get("end_state")
     item.prediction_hash = answer_hash([end_state, process, _list_replies(conversation)])
+
     result = {"process": process, "result": end_state}
     answer = None if process is None else metadata
     fill_agent_item_from_history(
@@ -140,6 +143,7 @@ def _fill_agent_item(item: Item, metadata: JsonObject, conversation: ParsedConve
         answer=answer,
         history=_make_history(conversation),
     )
+
     if answer is None:
         item.rule_note = "the rollout failed, so there is no end state to check"
         return

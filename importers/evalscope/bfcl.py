@@ -113,10 +113,12 @@ def fill_bfcl_item(
     version = VERSIONS[benchmark]
     dataset_item = _make_dataset_item(item, sample, version)
     record = _make_result_record(item, sample, conversation, version)
+
     decoder = _choose_decoder(record["result"], sample, config, version)
     context = CategoryContext(
         version, category=item.category, decoder=decoder, score_file_name="EvalScope"
     )
+
     inputs = ItemInputs(
         item.id,
         CorrectedItem(dataset_item),
@@ -125,6 +127,7 @@ def fill_bfcl_item(
         file=item.file,
         position=JsonRecord(item.line, offset=item.offset, length=item.length, value=None),
     )
+
     _copy_fields(build_item(context, inputs, record), item)
     _name_results(item, conversation)
     _add_reasoning(item, conversation)

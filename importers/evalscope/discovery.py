@@ -348,6 +348,7 @@ def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
     )
     run.name_parts = list_telling_folders(root)
     run.settings = _list_settings(config)
+
     plan = RunPlan(run, _list_results(files), reason="an output folder of EvalScope")
     plan.scores = _list_joined_reviews(files)
     plan.logs = [path for path in (files.report, config.path) if path is not None]
@@ -406,15 +407,18 @@ def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
     kind = _find_kind(path)
     if kind is None:
         return
+
     benchmark, subset_name = _split_name(path.stem, [])
     if kind == REVIEWS:
         subset = SubsetFiles(subset_name, review=path)
     else:
         subset = SubsetFiles(subset_name, prediction=path)
+
     files = BenchmarkFiles(benchmark, (subset,), report=None, config=TaskConfig())
     plan = _make_plan(path.parent, path.parent.name, files)
     plan.run.path = str(path)
     plan.reason = f"the first record is one of EvalScope's {kind}"
+
     found.plans.append(plan)
     found.claimed.add(path)
 

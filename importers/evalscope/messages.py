@@ -101,12 +101,14 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     role = yield from read_known_role(message, path=path)
     if role is None:
         return
+
     yield from _report_fields(
         message,
         known=(*COMMON_FIELDS, *FIELDS_BY_ROLE[role]),
         required=REQUIRED_FIELDS[role],
         path=path,
     )
+
     content = yield from collect_fragments(read_content(message.get("content"), path=path))
     if role == "tool":
         readings: Iterable[Reading] = _read_result(message, content, path=path)
@@ -114,6 +116,7 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         readings = [*content, *_read_calls(message.get("tool_calls"), path=path)]
     else:
         readings = content
+
     fragments = yield from collect_fragments(readings)
     yield assemble_message(role, fragments, path=path)
 

@@ -183,6 +183,7 @@ def _make_item(sample: Sample, context: RunContext) -> Item:
     conversation = conversations.read_sample_conversation(sample, reads_tools=not has_own_docs)
     item.prediction_hash = conversations.hash_conversation(conversation)
     fill_safely(item, partial(_fill_item, item, sample, conversation, context))
+
     # The importers of BFCL and tau-bench replace the metadata.
     item.extra.metadata |= identity
     fill_safely(item, partial(_finish_item, item, sample, context))
@@ -443,6 +444,7 @@ def _compare_with_report(context: RunContext, report: Report) -> Iterator[Import
         yield ImportIssue(str(path), line=1, what=what, severity="notice")
     if not report.metrics:
         return
+
     computed = leaderboard.compute_figures(context.scored, context.benchmark, report.metrics)
     for stated, figures in zip(report.metrics, computed, strict=True):
         if figures.note:

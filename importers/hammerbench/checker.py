@@ -245,6 +245,7 @@ def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> 
     # How many words of both lists are left.
     n_reference = len(reference)
     n_hypothesis = len(hypothesis)
+
     common_words = []
     while n_reference > 0 and n_hypothesis > 0:
         word = reference[n_reference - 1]
@@ -256,6 +257,7 @@ def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> 
             n_reference -= 1
         else:
             n_hypothesis -= 1
+
     common_words.reverse()
     return common_words
 

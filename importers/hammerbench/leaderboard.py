@@ -213,6 +213,7 @@ def tally_conversation(
     first = conversation[0]
     counted = selected if first.func_ok else ()
     arguments_ok = [outcome.args_ok for outcome in counted]
+
     return ConversationTally(
         1,
         n_snapshots=len(selected),
@@ -574,10 +575,12 @@ def _compare_with_base_type(
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     if not base_conversations:
         return []
+
     metrics: list[Metric] = []
     for type_name in PROGRESS_TYPES:
         if type_name == BASE_TYPE:
             continue
+
         conversations = _group_by_conversation(items_by_type.get(type_name, []))
         common = [name for name in conversations if name in base_conversations]
         type_values = _compute_ablation_metrics(
@@ -586,6 +589,7 @@ def _compare_with_base_type(
         base_values = _compute_ablation_metrics(
             [base_conversations[name] for name in common], from_flat_log=from_flat_log
         )
+
         if type_values and base_values:
             note = f"only the {len(common)} conversations that both types have"
             metrics += _make_ablation_metrics(type_name, type_values, base_values, note)

@@ -343,6 +343,7 @@ def _add_verdicts(
             by="HammerBench rules",
         )
     )
+
     item.verdicts += _make_criterion_verdicts(outcome, rationale)
     if item.rule is False:
         item.diff_argument = item.diff_argument or outcome.lowest_argument
@@ -527,6 +528,7 @@ class _FlatLogReader:
         key = split_item_id(recorded_id)
         # The snapshots of a conversation share one dictionary of golden arguments, which grows.
         earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
+
         data = _make_snapshot_data(
             item,
             record,
@@ -535,6 +537,7 @@ class _FlatLogReader:
             language=self.language,
             earlier_golden=earlier_golden,
         )
+
         fill = partial(
             _fill_flat_item,
             item,
@@ -543,6 +546,7 @@ class _FlatLogReader:
             dataset_record=self.dataset_records.get(recorded_id),
             snapshot_number=key.snapshot,
         )
+
         filled_item = fill_safely(item, fill)
         earlier_golden.update(as_object(as_object(data.label).get("arguments")))
         return filled_item

@@ -149,6 +149,7 @@ class _Candidate:
                     columns += as_list(as_object(opened.header.get("results")).get("scores"))
             except UnreadableLog:
                 is_finished = False
+
         return cls(
             log,
             is_finished=is_finished,

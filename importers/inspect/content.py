@@ -170,6 +170,7 @@ def _read_server_call(part: dict[str, Any]) -> ServerCall:
     if result not in (None, ""):
         result_text = result if isinstance(result, str) else to_json_text(result)
         texts.append(result_text)
+
     server = part.get("context")
     return ServerCall(
         call=ParsedToolCall(name, _read_server_arguments(part.get("arguments"))),

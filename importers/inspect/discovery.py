@@ -260,6 +260,7 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
     run_path = path
     if log.is_in_parts:
         run_path = _find_shards_folder(path) or path
+
     model = remove_control_characters(str(log.fields.get("model") or "unknown model"))
     run = Run(
         benchmark="inspect",
@@ -269,10 +270,12 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
         path=str(run_path),
         needs_dataset=False,
     )
+
     plan = RunPlan(
         run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)"
     )
     plan.needs_scores = False
+
     if path.is_dir():
         _set_unpacked_files(plan, path)
     if run.generation == BFCL:
@@ -356,6 +359,7 @@ def _attach_bfcl_dataset(
     )
     bfcl_plan = RunPlan(bfcl_run, plan.results)
     bfcl_plan.importer_data = {category: CategoryFiles() for category in categories}
+
     folders: list[Path] = []
     for root in dataset_folders:
         folders += walk_folders(root)

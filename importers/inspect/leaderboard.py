@@ -451,6 +451,7 @@ class _ColumnFigures:
         value, note = self._choose_value(spec, computed)
         n_known = _count_values(spec, known)
         n_all = _count_values(spec, complete)
+
         is_recorded_value = bool(note) and value is not None
         # A recorded value also covers the samples that the file lacks.
         if (
@@ -460,6 +461,7 @@ class _ColumnFigures:
         ):
             n_all = self.column.n_recorded or n_all
             n_known = n_all
+
         return Metric(
             table,
             spec.key,

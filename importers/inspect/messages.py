@@ -404,6 +404,7 @@ class _ConversationBuilder:
                 decode_error=call.error,
             )
         )
+
         self._index += 1
         self._open_calls.add(_OpenCall(call_id, call.name))
         if call_id is not None:

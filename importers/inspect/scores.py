@@ -638,6 +638,7 @@ def _convert_edit_to_review(
         value = _find_reviewed_value(edit, verdict, official, decides=is_item_verdict)
     # An edit that fcreview exported names the events of its reviews.
     own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
+
     return RecordedReview(
         "inspect",
         author=edit.author,

@@ -339,6 +339,7 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
     category = str(metadata.get("category_name"))
     item.category = category
     _remove_shown_metadata(item)
+
     dataset_item = task.find_dataset_item(
         str(sample_value.get("id")), category, metadata, item.issues
     )

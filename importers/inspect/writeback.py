@@ -210,10 +210,12 @@ class LogEditor:
         reduced_scores = {
             (entry.get("scorer"), entry.get("name")) for entry in recorded if entry.get("reducer")
         }
+
         for entry in recorded:
             scorer = str(entry.get("scorer"))
             if scorer not in edited.changed_scorers:
                 continue
+
             name = str(entry.get("name"))
             reducer = entry.get("reducer")
             column = ScoreColumn(

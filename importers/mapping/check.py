@@ -39,8 +39,10 @@ def check_mapping_file(path: Path) -> MappingReport:
     report = MappingReport(list(checked.problems))
     if checked.mapping is None:
         return report
+
     base = path.parent
     report.problems += find_sources_without_files(checked.mapping, base)
+
     verdicts: Counter[str] = Counter()
     for reading in check_items(checked.mapping, base):
         match reading:
@@ -52,6 +54,7 @@ def check_mapping_file(path: Path) -> MappingReport:
                 report.issues += reading.issues
                 verdicts[VERDICT_NAMES[reading.official]] += 1
                 _count_opinions(report, reading)
+
     report.verdicts = dict(verdicts)
     return report
 

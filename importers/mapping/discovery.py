@@ -357,6 +357,7 @@ def _make_plan(
     )
     if mapped_run.key.name is not None:
         run.name_parts = [mapped_run.key.name]
+
     return RunPlan(
         run,
         list(paths),

@@ -203,12 +203,14 @@ def _read_items_at_path(
         except FailedExpression as error:
             yield make_file_issue(path, str(error))
             return
+
     if pattern.entries:
         yield from _read_entries(path, items, document, pattern.items)
         return
     if not isinstance(items, list):
         yield make_file_issue(path, f"the items{_at(pattern.items)} are not a list")
         return
+
     length = measure_file(path)
     for index, value in enumerate(items):
         yield Row(1, offset=0, length=length, value=value, document=document, index=index)

@@ -95,6 +95,7 @@ def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
         globs = ", ".join(join.files.globs)
         what = f"join {join.name}: no file matches {globs}"
         loaded.issues.append(ImportIssue(str(base), what=what, severity="error"))
+
     for path in files:
         for reading in read_mapped_records(path, base, join.files):
             if isinstance(reading, ImportIssue):
@@ -104,6 +105,7 @@ def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
                 what = f"join {join.name}: more than {MAX_ROWS:,} rows. The others were skipped"
                 loaded.issues.append(ImportIssue(str(path), what=what, severity="error"))
                 return loaded
+
             loaded.n_rows += 1
             _add_row(loaded, reading, values)
     return loaded

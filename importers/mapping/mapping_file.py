@@ -347,9 +347,11 @@ class _MappingReader:
         if not isinstance(table, dict):
             self._add_problem("the table [map] is missing")
             return ""
+
         self._report_unknown(table, ("version", "benchmark"), "map.")
         if table.get("version") != VERSION:
             self._add_problem(f"map.version must be {VERSION}")
+
         benchmark = table.get("benchmark")
         if not isinstance(benchmark, str) or not benchmark.strip():
             self._add_problem("map.benchmark is required: the name that fcreview shows")
@@ -385,13 +387,16 @@ class _MappingReader:
         globs = self._read_globs(table.get("files"), place)
         format_name = self._read_choice(table.get("format"), FORMATS, f"{place}.format")
         items = self._read_expression(table.get("items"), f"{place}.items")
+
         entries = table.get("entries", False)
         if not isinstance(entries, bool):
             self._add_problem(f"{place}.entries must be true or false")
             entries = False
+
         name = self._read_pattern(table.get("name"), f"{place}.name")
         delimiter = self._read_delimiter(table.get("delimiter"), f"{place}.delimiter")
         encoding = self._read_choice(table.get("encoding"), ENCODINGS, f"{place}.encoding")
+
         if globs is None:
             return None
         return FilePattern(
@@ -564,6 +569,7 @@ class _MappingReader:
         if not isinstance(written, dict):
             self._add_problem(f"{place} must be a path (a text) or a table")
             return None
+
         self._report_unknown(written, (*VALUE_OPTIONS, *more_options), f"{place}.")
         sources = [source for source in VALUE_SOURCES if source in written]
         if len(sources) != 1:
@@ -582,17 +588,20 @@ class _MappingReader:
             self._add_problem(f"{place}.from must be the name of a join")
             join = ""
         parser = self._read_choice(written.get("parse"), PARSERS, f"{place}.parse")
+
         content = written[source]
         if source in ("path", "doc"):
             expression = self._read_expression(content, place)
             if expression is None:
                 return None
             return Value(place, source, expression, join=join, parser=parser)
+
         if source in ("entry", "index"):
             if content is not True:
                 self._add_problem(f"{place}.{source} must be true")
                 return None
             return Value(place, source, join=join, parser=parser)
+
         if not isinstance(content, str) or not content:
             self._add_problem(f"{place}.{source} must be a text")
             return None
@@ -618,6 +627,7 @@ class _MappingReader:
         if not isinstance(written, str):
             self._add_problem(f"{place} must be a regular expression (a text)")
             return None
+
         n_repeats = len(_UNBOUNDED_REPEAT.findall(written))
         if n_repeats > MAX_REPEATS or _NESTED_REPEAT.search(written):
             self._add_problem(
@@ -625,6 +635,7 @@ class _MappingReader:
                 f" than {MAX_REPEATS} repeats, so that a search could take forever"
             )
             return None
+
         try:
             return re.compile(written)
         except (re.error, RecursionError, OverflowError) as error:

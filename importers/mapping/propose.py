@@ -163,11 +163,13 @@ def propose_mapping(path: Path, base: Path) -> Proposal | None:
     records = _read_first_records(source, base)
     if not records:
         return None
+
     fields = _collect_fields([record.value for record in records])
     choices = _choose_values(fields, source)
     if source.items:
         _choose_document_values(choices, records[0].document)
     choices.item.setdefault("id", _propose_id_without_field(source))
+
     lines = _write_mapping(source, choices)
     text = "\n".join(lines) + "\n"
     mapping = read_mapping_tables(base / "fcreview-map.toml", tomllib.loads(text)).mapping
@@ -240,6 +242,7 @@ def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
     if format_name in TABLE_FORMATS:
         delimiter, encoding = find_missing_form(path, format_name)
         return replace(source, delimiter=delimiter, encoding=encoding)
+
     document = as_object(_read_first_value(path))
     has_messages = any(is_message_list(value) for value in document.values())
     # A document with messages is an item itself.
@@ -630,9 +633,11 @@ def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
         'benchmark = "my benchmark"',
         "",
     ]
+
     lines += _write_source(source)
     lines += ["", "[item]"]
     lines += [f"{key} = {choices.item[key]}" for key in ITEM_KEYS if key in choices.item]
+
     for name, values in (("judge", choices.judge), ("human", choices.human)):
         if values:
             lines += ["", f"[[{name}]]"]

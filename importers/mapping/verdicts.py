@@ -146,10 +146,12 @@ def _add_person(item: Item, person: Opinion, reader: ValueReader, row: JoinRow |
     note = reader.read_text(values.get("note"), row)
     time = reader.read_name(values.get("time"), row)
     tag = reader.read_name(values.get("tag"), row)
+
     if verdict is None and note is None and tag is None:
         return
     if name is None:
         reader.add_issue(f"{person.key}: a verdict without the name of the annotator")
+
     review = RecordedReview(
         "mapping", author=name or UNNAMED, verdict=verdict, reason=note, time=time
     )

@@ -255,6 +255,7 @@ def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPla
     run.needs_dataset = False
     run.settings = _read_settings(first_rollout)
     run.name_parts = [part for part in (agent, path.stem, path.parent.name) if part]
+
     return RunPlan(
         run,
         results=[path],

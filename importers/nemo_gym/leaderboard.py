@@ -79,6 +79,7 @@ def _compute_field_statistics(items: Sequence[ScoredItem]) -> list[Metric]:
             has_one_of_several = len(values) == 1 and len(items) > 1
             if statistic == "std" and has_one_of_several:
                 continue
+
             metric = Metric(
                 statistic,
                 f"{statistic}/{name}",

@@ -311,11 +311,13 @@ def _read_message_line(
     if len(read.messages) >= MAX_ENTRIES:
         session.n_skipped_messages += 1
         return
+
     try:
         kept = session.keep(message, record.length)
     except RecursionError:
         session.add_issue("message is nested too deeply to be read", record.line, severity="error")
         return
+
     tool_use_result = as_object(value.get("toolUseResult"))
     read.messages.append(
         _Line(

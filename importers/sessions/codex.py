@@ -187,6 +187,7 @@ class _CodexReader:
         if not isinstance(payload, dict):
             session.add_unread_line("a line without a payload", record.line)
             return
+
         match kind:
             case "session_meta":
                 self._read_meta(payload, record.line)
@@ -238,10 +239,12 @@ class _CodexReader:
         session = self._session
         if get_type(payload) in IGNORED_ITEMS:
             return
+
         self._n_items += 1
         if self._n_items <= self._n_copied_items:
             self._add_copied_item(payload, record.line)
             return
+
         if len(session.entries) >= MAX_ENTRIES:
             session.n_skipped_messages += 1
             return
@@ -251,6 +254,7 @@ class _CodexReader:
             what = "item is nested too deeply to be read"
             session.add_issue(what, record.line, severity="error")
             return
+
         written = WrittenMessage(dict(item), [record.line])
         if _is_by_program(item):
             written.value["role"] = "developer"

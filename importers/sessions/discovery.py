@@ -80,9 +80,11 @@ def find_runs(
         if isinstance(session, ImportIssue):
             found.issues.append(session)
             continue
+
         folder = _find_run_folder(session)
         group = groups.setdefault((session.program, folder), _SessionGroup(session.program, folder))
         group.sessions.append(session)
+
     for group in groups.values():
         found.plans.append(_make_plan(group))
     return found
@@ -255,6 +257,7 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
         needs_dataset=False,
         name_parts=[group.folder.name],
     )
+
     return RunPlan(
         run,
         [session.main for session in sessions],

@@ -185,16 +185,19 @@ def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> P
     conversation = ParsedConversation(dialect)
     messages: list[ParsedMessage] = []
     problems: list[MessageIssue] = []
+
     values = [message.value for message in written]
     for reading in read_with_foreign_messages(values, dialect):
         if isinstance(reading, MessageIssue):
             problems.append(reading)
         else:
             messages.append(_adapt_message(reading, written))
+
     if session.program == "codex":
         _mark_failed_commands(messages)
     problems.extend(pair_results(messages))
     conversation.messages = list(_insert_notes(session, messages))
+
     _add_issues(session, problems, written)
     _report_older_messages(session, dialect)
     return conversation

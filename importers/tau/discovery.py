@@ -61,6 +61,7 @@ def find_runs(
     for path in files:
         if path.suffix != ".json":
             continue
+
         head = _read_head(path)
         if is_version1_head(head):
             found.plans.append(_make_version1_plan(path))
@@ -199,6 +200,7 @@ def _make_version1_plan(path: Path) -> RunPlan:
         path=str(path),
         needs_dataset=False,
     )
+
     match = VERSION1_NAME.fullmatch(path.stem)
     if match:
         run.model = match["model"]
@@ -211,6 +213,7 @@ def _make_version1_plan(path: Path) -> RunPlan:
             f"temperature {match['temperature']}",
             f"tasks {match['range']}",
         ]
+
     reason = "a JSON array of entries with task_id, reward and traj"
     return RunPlan(run, [path], confidence=0.9, reason=reason, needs_scores=False)
 
@@ -230,12 +233,14 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
         title="tau2-bench",
         needs_dataset=False,
     )
+
     head = _read_head(main_file) if main_file is not None else ""
     agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
     llm = _find_string_field(agent_field + '"llm"', head)
     implementation = _find_string_field(agent_field + '"implementation"', head)
     if llm or implementation:
         run.model = redact_api_keys_in_text(llm or implementation)
+
     domain = _find_string_field('"domain_name"', head)
     if domain:
         run.settings["domain"] = domain

@@ -69,6 +69,7 @@ def _check_calls(name: str, value: Any, item: Item) -> str | None:
     form = f'{name} must be a list of {{"{name_field}": text, "arguments": object}}'
     if not isinstance(value, list):
         return form
+
     available = function_names(item.functions)
     for call in value:
         if not isinstance(call, dict) or not isinstance(call.get(name_field), str):

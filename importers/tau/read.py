@@ -575,6 +575,7 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
             read_messages = _read_own_message(raw, function_by_call_id)
             messages += read_messages
             turn_indices += [_get_turn_index(raw, position)] * len(read_messages)
+
     return Conversation(
         messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
     )

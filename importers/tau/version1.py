@@ -212,6 +212,7 @@ def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
             excerpt = make_excerpt(str(entry))
             yield ImportIssue(file, record.line, what=what, raw=excerpt, severity="error")
             continue
+
         assigned = ids.assign_id(
             str(entry["task_id"]), entry.get("trial"), file=file, line=record.line
         )
@@ -365,6 +366,7 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
         return []
     if not isinstance(trajectory, list):
         raise TypeError("the field traj is not a list")
+
     messages: list[ConversationMessage] = []
     functions: dict[str, str] = {}
     for block in split_by_form(trajectory, is_foreign_message):

@@ -168,10 +168,12 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
     metadata_path = path.with_name(METADATA)
     config_path = metadata_path if metadata_path in known_files else None
     config = _read_config(config_path)
+
     environment = config.get("env_id")
     model = config.get("model")
     if not isinstance(model, str) or not model:
         model = path.parent.name
+
     run = Run(
         benchmark="verifiers",
         generation=environment if isinstance(environment, str) else "",
@@ -182,6 +184,7 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
         settings=_read_settings(config),
         name_parts=[path.parent.name, path.parent.parent.name],
     )
+
     files = RunFiles(path, is_legacy=True, config=config_path)
     return _make_plan(run, files, "the records have prompt, completion and reward")
 

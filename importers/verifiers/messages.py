@@ -153,15 +153,18 @@ def _read_node(written: Any, index: int, place: str, issues: list[MessageIssue])
     fields = as_object(written)
     if "message" not in fields:
         issues.append(MessageIssue("node without a message", path=place, raw=written))
+
     parent = fields.get("parent")
     # A node comes after its parent, so that there are no circles.
     if parent is not None and (not is_integer(parent) or not 0 <= parent < index):
         issues.append(MessageIssue("parent is no earlier node", path=place, raw=parent))
         parent = None
+
     for name in fields:
         if name not in NODE_FIELDS:
             what = f"field {name} is not read"
             issues.append(MessageIssue(what, path=place, raw=fields[name], severity="notice"))
+
     return Node(
         index,
         message=fields.get("message"),

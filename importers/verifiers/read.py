@@ -251,6 +251,7 @@ def _fill_episode(item: Item, episode: JsonObject, rule: PassRule, deciding: str
     trace = choose_main_trace(episode)
     nodes = [as_object(node).get("message") for node in as_list(trace.get("nodes"))]
     item.prediction_hash = answer_hash(nodes)
+
     # A failure in one part must not lose the others, such as the rewards.
     steps = (
         partial(_add_episode_conversation, item, episode, trace),
@@ -275,15 +276,18 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
     if not trace:
         _add_prompt(item, episode)
         return
+
     tree = read_tree(trace.get("nodes"), place="traces.nodes")
     leaves = tree.list_leaves()
     last_branch = tree.list_branch(leaves[-1]) if leaves else []
     conversation = read_branch(last_branch)
     conversation.issues = [*tree.issues, *conversation.issues]
     _add_functions(conversation, trace)
+
     fill_conversation(item, conversation)
     item.functions = conversation.functions
     item.pairs = align_calls_by_turn([], item.predicted)
+
     _add_earlier_branches(item, tree, leaves, last_branch)
     if len(leaves) > 1:
         item.extra.metadata["branches"] = len(leaves)
@@ -509,14 +513,17 @@ def _list_episode_facts(episode: JsonObject, trace: JsonObject) -> JsonObject:
     if episode.get("errors"):
         facts["episode errors"] = episode["errors"]
     facts[METRICS_KEY] = as_object(trace.get("metrics"))
+
     agent = get_agent_name(trace)
     if agent:
         facts["agent"] = agent
+
     # The calls of judges are verdicts.
     info = dict(as_object(trace.get("info")))
     info.pop("judge_calls", None)
     if info:
         facts["info"] = info
+
     facts[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
     return facts
 

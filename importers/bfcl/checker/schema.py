@@ -363,6 +363,7 @@ def _compile_call_with_doc(
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
     function = function_doc["name"]
+
     rules_by_parameter = {
         name: tuple(rule for rule in equivalence_rules if rule.applies_to(function, name))
         for name in accepted
@@ -379,6 +380,7 @@ def _compile_call_with_doc(
         name for name, values in accepted.items() if "" not in values and name not in omittable
     ]
     undeclared = [name for name in accepted if name not in properties]
+
     return ExpectedCall(
         name=function,
         flat_name=function.replace(".", "_"),

@@ -160,6 +160,7 @@ def run_in_fork(handle: Handler, request: Json) -> Json:
     if process == 0:
         os.close(reader)
         _handle_in_child(handle, request, writer)
+
     os.close(writer)
     try:
         content, failure = _read_reply(reader)
@@ -167,6 +168,7 @@ def run_in_fork(handle: Handler, request: Json) -> Json:
         os.close(reader)
         os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
+
     if failure:
         return {"failure": failure}
     try:

@@ -239,6 +239,7 @@ class Executor:
                 _replace_unsafe_calls(turn, steps, names, skipped)
                 for turn, steps in enumerate(model)
             ]
+
         reply = self._request(
             {
                 "id": question.id,
@@ -339,6 +340,7 @@ def _parse_execution(reply: dict[str, Any], skipped: list[SkippedCall]) -> Execu
         turns.append(
             ExecutedTurn(turn["golden"], turn.get("model", []), turn.get("differences", {}))
         )
+
     check = reply.get("check")
     # A call that was not executed could have changed the result, so the check does not count.
     has_unknown_effect = any(call.safety is CallSafety.UNKNOWN for call in skipped)

@@ -56,7 +56,9 @@ def find_incident(record: dict[str, Any]) -> Incident | None:
 
 
 def _find_empty_reply(record: dict[str, Any]) -> Incident | None:
-    """Return the weak mark for a reply that is an empty text, an empty list or null."""
+    """Return the incident of an empty reply (an empty text, an empty list or null), or None. It is
+    only a weak sign of a failed request.
+    """
     result = record.get(RESULT)
     if RESULT not in record or not (result is None or isinstance(result, (str, list))):
         return None

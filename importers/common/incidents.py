@@ -91,14 +91,16 @@ def make_error_incident(error: Any, where: str, *, is_marked: bool = True) -> In
 
 
 def make_empty_reply_incident(where: str, text: str = "") -> Incident:
-    """Make an incident for an empty reply. It is only a weak mark, because nobody can tell whether
-    the model or the service was silent.
+    """Make the incident of an empty reply. It is only a weak sign of a failed request, because
+    nobody can tell whether the model or the service was silent.
     """
     return Incident(kind="empty_reply", text=text, where=where, certainty="weak")
 
 
 def find_empty_reply(reply: Any, where: str) -> Incident | None:
-    """Return the weak mark if a reply is null, or a text, list or object without content."""
+    """Return the incident of an empty reply, if a reply is null, or a text, list or object without
+    content. It is only a weak sign of a failed request.
+    """
     if isinstance(reply, str):
         is_empty = not reply.strip()
     elif isinstance(reply, (list, dict)):

@@ -506,7 +506,9 @@ def _get_compared_arguments(verdict: CallVerdict) -> ComparedArguments:
     """
     golden = verdict.golden
     predicted = verdict.predicted
-    if golden is None or verdict.tier == "format" or golden.name != predicted.name:
+    # The evaluator compares no arguments of an invalid call, or of calls of different functions.
+    is_invalid = verdict.tier == "format"
+    if golden is None or is_invalid or golden.name != predicted.name:
         return ComparedArguments({}, {})
     return ComparedArguments(
         call_to_json(predicted)["arguments"], call_to_json(golden)["arguments"]

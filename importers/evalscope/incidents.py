@@ -27,7 +27,9 @@ TAU_ERROR = "tau2 run_task error:"
 
 
 def find_incident(sample: Sample) -> Incident | None:
-    """Return why a sample contains no answer, or the weak mark of an empty reply, or None."""
+    """Return why a sample contains no answer, or None if it contains one. An empty reply is only a
+    weak sign.
+    """
     stated = _find_stated_error(sample)
     if stated is not None:
         return stated
@@ -76,7 +78,9 @@ def find_written_error(reply: Any) -> str | None:
 
 
 def _find_empty_message(sample: Sample) -> Incident | None:
-    """Return the weak mark if the last message is a reply with neither text nor calls."""
+    """Return the incident of an empty reply, if the last message is a reply with neither text nor
+    calls. It is only a weak sign of a failed request.
+    """
     messages = list_objects(sample.messages)
     if not messages:
         return None

@@ -63,11 +63,14 @@ def find_repeats(subsets: Sequence[SubsetFiles], config: TaskConfig) -> Repeats:
 
 
 def infer_repeats(subsets: Sequence[Mapping[int, str]]) -> int:
-    """Return the largest number of repeats at which each block of samples has one question.
+    """Return how often each question was asked, judging by the order of the questions: the largest
+    number n at which samples 0 to n - 1 have the same question, samples n to 2n - 1 too, and so on.
 
-    `subsets` are the questions of each subset by the index of the sample.
+    Returns 1 if no question was repeated. `subsets` are the questions of each subset by the index
+    of the sample.
     """
-    # A question ends only at a multiple of the repeats.
+    # A sample with another question than the one before has an index that n divides. So n is the
+    # greatest common divisor of these indexes.
     repeats = 0
     for questions in subsets:
         repeats = math.gcd(repeats, *_list_boundaries(questions))
@@ -93,6 +96,7 @@ def _list_boundaries(questions: Mapping[int, str]) -> list[int]:
 
 
 def _has_one_question_in_each_block(questions: Mapping[int, str], repeats: int) -> bool:
+    """Whether each block of `repeats` samples has only one question."""
     question_by_block: dict[int, str] = {}
     for index, question in questions.items():
         known_question = question_by_block.setdefault(index // repeats, question)

@@ -149,8 +149,10 @@ def _get_last_message(line: JsonObject) -> JsonObject:
 
 
 def _find_empty_message(line: JsonObject, message: JsonObject) -> Incident | None:
-    """Return the weak mark if the last reply has neither text nor calls, and the record lists no
-    predicted calls.
+    """Return the incident of an empty reply, if the last reply has neither text nor calls, and the
+    record lists no predicted calls.
+
+    It is only a weak sign that something failed.
     """
     has_calls = (
         message.get("tool_calls") or message.get("function_call") or as_list(line.get("predicted"))

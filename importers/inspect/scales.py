@@ -56,16 +56,20 @@ class Scale:
         return number <= 0 if self.is_better_lower else number >= 1
 
     def to_value(self, old_value: Any, is_pass: bool) -> Any:
-        """Return the value for a verdict, in the form of the old value.
+        """Return the value of a score that means a verdict, in the form of the old value.
 
         Raises ValueError if the verdict says nothing about the value: a scale such as 0 to 10 has
         no best value.
         """
-        if self.to_verdict(old_value) is is_pass and not self._is_default:
+        already_means_verdict = self.to_verdict(old_value) is is_pass
+        if already_means_verdict and not self._is_default:
             return old_value
         if not self.is_bounded:
             raise ValueError("no value follows from a verdict")
-        return convert_verdict_to_value(old_value, is_pass is not self.is_better_lower)
+
+        # If lower values are better, a pass has the lowest value, as a fail has otherwise.
+        is_highest_value = not is_pass if self.is_better_lower else is_pass
+        return convert_verdict_to_value(old_value, is_highest_value)
 
     @property
     def _is_default(self) -> bool:

@@ -40,8 +40,8 @@ def add_error(item: Item, form: ItemForm, reader: ValueReader) -> None:
 
 
 def check_answer(item: Item, form: ItemForm) -> None:
-    """Give an item whose last reply is empty the weak mark, and report an answer that looks like an
-    error message.
+    """Record an incident on an item whose last reply is empty, and report an answer that looks like
+    an error message. An empty reply is only a weak sign of a failed request.
 
     Only if the mapping names the messages, it is known that a missing reply is missing.
     """

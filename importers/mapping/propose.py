@@ -326,10 +326,10 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
             yield from _walk(part, (*path, name))
 
 
-def _decode_json_texts(each: _Field) -> None:
+def _decode_json_texts(field: _Field) -> None:
     """Decode values that are JSON texts of lists or objects, as cells of a table can be."""
     decoded: list[Any] = []
-    for value in each.values:
+    for value in field.values:
         is_candidate = isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
         if not is_candidate or len(value) > MAX_JSON_TEXT:
             return
@@ -337,8 +337,8 @@ def _decode_json_texts(each: _Field) -> None:
             decoded.append(json.loads(value))
         except (ValueError, RecursionError):
             return
-    each.values = decoded
-    each.is_json_text = True
+    field.values = decoded
+    field.is_json_text = True
 
 
 # -- which field is what
@@ -369,13 +369,13 @@ def _choose_values(fields: Sequence[_Field], source: _ProposedSource) -> _Choice
     return choices
 
 
-def _is_used(each: _Field, choices: _Choices) -> bool:
+def _is_used(field: _Field, choices: _Choices) -> bool:
     """Whether a field or one above it is already chosen."""
-    return any(each.path[: len(path)] == path for path in choices.used)
+    return any(field.path[: len(path)] == path for path in choices.used)
 
 
-def _belongs_to_opinion(each: _Field) -> bool:
-    return any(word in name.lower() for name in each.path for word in (*JUDGE_WORDS, *HUMAN_WORDS))
+def _belongs_to_opinion(field: _Field) -> bool:
+    return any(word in name.lower() for name in field.path for word in (*JUDGE_WORDS, *HUMAN_WORDS))
 
 
 def _choose_opinions(choices: _Choices, fields: Sequence[_Field]) -> None:
@@ -433,8 +433,8 @@ def _choose_messages(choices: _Choices, fields: Sequence[_Field]) -> None:
     choices.used.add(best.path)
 
 
-def _holds_messages(each: _Field) -> bool:
-    lists = [value for value in each.values if value]
+def _holds_messages(field: _Field) -> bool:
+    lists = [value for value in field.values if value]
     return bool(lists) and all(is_message_list(value) for value in lists)
 
 
@@ -487,9 +487,9 @@ def _choose_response(choices: _Choices, fields: Sequence[_Field]) -> None:
         choices.used.add(response.path)
 
 
-def _is_name_field(each: _Field) -> bool:
+def _is_name_field(field: _Field) -> bool:
     return all(
-        isinstance(value, str | int) and not isinstance(value, bool) for value in each.values
+        isinstance(value, str | int) and not isinstance(value, bool) for value in field.values
     )
 
 
@@ -524,12 +524,12 @@ def _write_golden(golden: _Field) -> str:
     return _write_table(golden, {"kind": "text"})
 
 
-def _find_call_fields(each: _Field) -> dict[str, str]:
+def _find_call_fields(field: _Field) -> dict[str, str]:
     """Return where name and arguments are in the elements of a list of calls; empty if it is
     none.
     """
     elements: list[dict[str, Any]] = []
-    for value in each.values:
+    for value in field.values:
         elements += list_objects(value)
     call_name = _find_common_field(elements, CALL_NAME_FIELDS)
     call_arguments = _find_common_field(elements, CALL_ARGUMENT_FIELDS)
@@ -659,13 +659,13 @@ def _write_source(source: _ProposedSource) -> list[str]:
     return lines
 
 
-def _write_path(each: _Field) -> str:
-    return _write_text(each.expression)
+def _write_path(field: _Field) -> str:
+    return _write_text(field.expression)
 
 
-def _write_table(each: _Field, options: Mapping[str, str | list[str]]) -> str:
-    parts = [f"path = {_write_path(each)}"]
-    if each.is_json_text:
+def _write_table(field: _Field, options: Mapping[str, str | list[str]]) -> str:
+    parts = [f"path = {_write_path(field)}"]
+    if field.is_json_text:
         parts.append('parse = "json"')
     parts += [f"{name} = {_write_option(value)}" for name, value in options.items()]
     return "{ " + ", ".join(parts) + " }"

@@ -68,7 +68,9 @@ def apply_failure(item: Item, failure: JsonObject) -> None:
 
 
 def find_rollout_incident(rollout: JsonObject) -> Incident | None:
-    """Return why a rollout has no answer, or only the weak mark of an empty reply, or None."""
+    """Return why a rollout has no answer, or None if it has one. An empty reply is only a weak
+    sign.
+    """
     response = as_object(rollout.get(RESPONSE))
     if response.get("error"):
         return make_error_incident(response["error"], "response.error")

@@ -560,14 +560,17 @@ def _list_block_lines(line: _Line) -> list[int]:
 
 
 def _is_prompt(line: _Line) -> bool:
-    """Whether a user line is a prompt of the user, and not a text of the program."""
+    """Whether the text of a user line is that of the user, and not one that the program wrote in
+    the user's name: a summary, a command or a reminder.
+    """
     if line.is_meta:
         return False
+    # The line has results of calls. The text beside them is the user's.
     if line.answered_ids:
-        # The line has results of calls, which begin no turn. A text beside them is the user's.
         return True
     if line.is_summary:
         return False
+
     text = line.text.strip()
     if text.startswith(COMMAND_STARTS):
         return False

@@ -123,6 +123,7 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
         return
     yield from values.report_unknown_fields(fields, PART_FIELDS, path=path)
     for kind in kinds:
+        # A signature belongs to the content beside it. Only alone, it is a part itself.
         is_signature_of_content = kind == "thoughtSignature" and len(kinds) > 1
         if not is_signature_of_content:
             yield from _read_part_key(kind, fields, path=path)

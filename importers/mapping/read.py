@@ -89,7 +89,10 @@ def _load_joins(mapping: ItemMapping, mapped_run: MappedRun) -> Mapping[str, Loa
 def _read_file(
     reader: MappingReader, path: Path, source: FilePattern, mapped_run: MappedRun
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a file that belong to the run."""
+    """Yield the items of a file that belong to the run, and the issues of the file.
+
+    Several runs can be in one file. Only one of them has its issues.
+    """
     is_reported = path in mapped_run.reported_files
     for reading in _read_records(reader.mapping, path, source, mapped_run):
         if isinstance(reading, ImportIssue):
@@ -142,6 +145,7 @@ class MappingReader:
 
     def read_record(self, record: MappedRecord) -> Iterator[Item | ImportIssue]:
         """Yield the item of a record, or an issue for a record without an id."""
+        # The fields of the first record are suggested in place of a misspelled one.
         if not self.counts.n_items:
             self.counts.known_fields = collect_field_names(record.value)
         self.counts.n_items += 1

@@ -210,7 +210,11 @@ class _CodexReader:
         session.finish()
 
     def _read_meta(self, payload: dict[str, Any], line: int) -> None:
-        """Read the first line. Resuming a session may write another one."""
+        """Read the first line. Resuming a session may write another one.
+
+        A session can be a fork of another one, whose messages it repeats. If the other file is
+        unknown, so that the repeated messages count here, this is reported once.
+        """
         session = self._session
         if isinstance(payload.get("id"), str) and not session.id:
             session.id = payload["id"]
@@ -286,6 +290,7 @@ class _CodexReader:
     def _read_event(self, payload: dict[str, Any], line: int) -> None:
         """Read an event. Most events repeat the items, which are read instead."""
         session = self._session
+        # A fork also repeats the events of the other session, between the copied items.
         if self._n_items < self._n_copied_items:
             return
         kind = get_type(payload)

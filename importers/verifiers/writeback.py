@@ -116,7 +116,9 @@ def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> b
 
 
 def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> JsonObject:
-    """Return a rollout with the reviewed rewards."""
+    """Return a rollout with the reviewed rewards. Rollouts of older versions, called legacy, have
+    only one reward, others those of each agent in its trace.
+    """
     if files.is_legacy:
         reward = get_reviewed_reward(item)
         return rollout if reward is None else rollout | {"reward": reward}
@@ -131,7 +133,10 @@ def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> Js
 
 
 def _list_reviewed_scores(item: ScoredItem) -> dict[str, float]:
-    """Return the reviewed scores by the name of the reward."""
+    """Return the reviewed scores of the main agent by the name of the reward.
+
+    A review of the item is one of the reward that decides the verdict, if the run has one.
+    """
     scores: dict[str, float] = {}
     deciding = item.metadata.get(DECIDING_KEY)
     verdict = item.overrides.get(ITEM_CORRECT)
@@ -139,6 +144,7 @@ def _list_reviewed_scores(item: ScoredItem) -> dict[str, float]:
         scores[deciding] = float(verdict)
     for (target, criterion), value in item.overrides.items():
         is_own_reward = target == ITEM and criterion.startswith(REWARD_PREFIX)
+        # The criteria of other agents contain the name of the agent: `AGENT/NAME`.
         if is_own_reward and "/" not in criterion and is_number(value):
             scores[criterion.removeprefix(REWARD_PREFIX)] = float(value)
     return scores

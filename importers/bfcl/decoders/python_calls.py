@@ -258,7 +258,15 @@ def _parse_v2_calls(text: str) -> Calls:
 def _parse_call_nodes(
     text: str, *, listed: str, accepts_single_call: bool = True
 ) -> list[ast.Call]:
-    """Parse calls with the `ast` parser. `listed` is the text with brackets."""
+    """Parse calls with the `ast` parser, which is slow but knows every form.
+
+    Raises Undecodable for anything else than calls.
+
+    Args:
+        text: The text that is parsed: a list of calls or, if it is accepted, a single call.
+        listed: The same text as a list in brackets, in which prose is recognised.
+        accepts_single_call: Whether a call without a list is accepted.
+    """
     if is_prose(listed):
         raise Undecodable("prose, not calls")
     body = parse_expression(text)

@@ -430,8 +430,7 @@ def _evaluate_new_record(
         pairs=evaluation.pairs,
     )
     # A reply without decoded calls can still contain a call in a form that the decoder cannot read.
-    names = function_names(item.functions)
-    if not evaluation.calls and raw_calls.holds_call_text(result, names):
+    if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
         reply.is_undecoded = True
         _add_undecoded_call(reply, result, item, settings)
     return reply

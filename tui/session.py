@@ -168,21 +168,40 @@ class Session(SessionSettings):
         services: Callable[[], ReportServices] | None = None,
     ) -> None:
         super().__init__()
+
+        # Who reviews, and which verdicts they see.
         self.annotator = annotator
-        self.shows_judges = False
-        """Whether verdicts of `fcreview judge` are visible before the annotator's own verdict. It
-        must be set before the store is opened.
-        """
         self.blind = blind
         """Whether review is blind: other verdicts on an item are hidden until this annotator
         submits one.
         """
+        self.shows_judges = False
+        """Whether verdicts of `fcreview judge` are visible before the annotator's own verdict. It
+        must be set before the store is opened.
+        """
+
+        # What the command line provides for some screens.
         self.golden_support = golden
         """Support for the golden editor. None disables the editor."""
         self._build_services = services
-
         self.team: TeamSync | None = None
         """Exchange of reviews with the user's team. None without a team."""
+
+        # The store of the items, and the writer of the reviews.
+        self._workspace = workspace
+        if workspace is None and store is not None:
+            self._workspace = store.workspace
+        self._store = store
+        self._is_store_borrowed = store is not None
+        """Whether the caller passed in the store, and therefore also closes it."""
+        self._reviewer = reviewer
+        self._reviewed: dict[str, ItemKey] = {}
+        """Items reviewed in this session, by the event id of the review.
+
+        Undone reviews are removed.
+        """
+
+        # What one screen leaves for the others.
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.overview_place = OverviewPlace()
@@ -196,22 +215,15 @@ class Session(SessionSettings):
         """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.queue_file: str | None = None
         """Name of the open queue file, which each review records. None if no queue file is open."""
-        self._workspace = workspace or (store.workspace if store is not None else None)
-        self._store = store
-        self._is_store_borrowed = store is not None
-        """Whether the caller passed in the store, and therefore also closes it."""
-        self._reviewer = reviewer
-        self._reviewed: dict[str, ItemKey] = {}
-        """Items reviewed in this session, by the event id of the review.
 
-        Undone reviews are removed.
-        """
+        # What is kept on disk for the annotator's next session.
         self._annotator_state = AnnotatorState(self.workspace_folder, annotator)
         self.drafts = DraftFile(self._annotator_state)
         """Texts that the annotator typed and did not save."""
         self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
 
+        # The thread of the store, and its queries.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         """The only thread that uses the store."""
         self._lock = threading.Lock()

@@ -583,9 +583,11 @@ class ScreenDiff:
     def reduce_frame(self, text: str) -> str:
         """Return shorter output that draws the same screen as the frame `text`.
 
-        A frame is what Textual writes to draw changed parts of the screen. Only the cells that
-        really differ from the screen are sent. Output that is no frame is returned unchanged.
+        A frame is what Textual writes to draw changed parts of the screen: spans of cells. Only the
+        cells that really differ from the screen are sent. Output that is no frame is returned
+        unchanged.
         """
+        # The choice of a mode, such as reports of the mouse, changes no cell.
         if _MODE.fullmatch(text):
             return text
         frame = _parse_frame(text)
@@ -597,18 +599,18 @@ class ScreenDiff:
         old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
         rows_in_order = self._store_and_find_rows_in_order(frame.spans)
 
-        # Rows with characters of uncertain width are sent in Textual's order.
+        # Rows with characters of uncertain width are sent whole, in Textual's order.
         writer = CellWriter(self._n_columns, erases=self.erases)
         for span in frame.spans:
             if span.row in rows_in_order:
                 writer.write_span(span.row, span.column - 1, span.cells)
 
         # Of the other rows, only the changed cells are sent.
-        rows_in_any_order = {}
+        comparable_rows = {}
         for row, old_cells in old_rows.items():
             if row not in rows_in_order:
-                rows_in_any_order[row] = old_cells
-        self._write_changes(writer, rows_in_any_order)
+                comparable_rows[row] = old_cells
+        self._write_changes(writer, comparable_rows)
         return writer.finish(frame.cursor_movement)
 
     @property
@@ -1008,15 +1010,23 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
     def _sigcont_application(self, *_: Any) -> None:
         """Handle SIGCONT, with which the shell continues the app. Replaces Textual's handler."""
-        if not self._is_suspended and not self._is_resuming:
-            # A signal handler must not write, because the interrupted code may hold the lock of
-            # the output. The event loop may have closed already.
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._repair_terminal)
+        if self._is_suspended or self._is_resuming:
+            self._take_terminal_back()
             return
 
-        # In the background, Textual fails to take the terminal, and stops the process again. The
-        # next SIGCONT then arrives inside the call of `resume_application_mode`.
+        # The app still has the terminal, for example after SIGSTOP, so its modes are repaired. A
+        # signal handler must not write itself, because the interrupted code may hold the lock of
+        # the output. The event loop may have closed already.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._repair_terminal)
+
+    def _take_terminal_back(self) -> None:
+        """Take the terminal, which Ctrl+Z gave back to the shell.
+
+        In the background, this fails: inside `resume_application_mode`, Textual stops the process
+        again. The next SIGCONT then calls this method while its first call still runs. The second
+        call only notes that the first one must try once more.
+        """
         self._must_try_to_resume = True
         if self._is_resuming:
             return

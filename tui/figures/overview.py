@@ -497,22 +497,26 @@ def _list_own_score_columns(
     if overview.pending_own_metric:
         return [_pending_score_column(overview.pending_own_metric)]
 
-    figures = {}
+    figures_by_run = {}
     for run in runs:
         own_score = overview.own_scores.get(run.run)
-        figures[run.run] = replace(make_run_figures(run), own=own_score)
-    own = make_own_column(list(figures.values()))
-    if own is None:
+        figures_by_run[run.run] = replace(make_run_figures(run), own=own_score)
+    own_column = make_own_column(list(figures_by_run.values()))
+    if own_column is None:
         return []
 
-    cells = {run.run: own.make_cell(figures[run.run]) for run in runs}
-    widths = [display_width(cell.text) for cell in cells.values()]
-    width = max([display_width(own.title), *widths])
+    # The column is as wide as its widest text.
+    cell_by_run = {}
+    width = display_width(own_column.title)
+    for run_number, figures in figures_by_run.items():
+        cell = own_column.make_cell(figures)
+        cell_by_run[run_number] = cell
+        width = max(width, display_width(cell.text))
 
     def make_cell(run: RunRow) -> Line:
-        return (make_styled_text(cells[run.run]),)
+        return (make_styled_text(cell_by_run[run.run]),)
 
-    return [FixedColumn(own.title, width, make_cell, align_right=True)]
+    return [FixedColumn(own_column.title, width, make_cell, align_right=True)]
 
 
 def _pending_score_column(metric_title: str) -> FixedColumn[RunRow]:

@@ -52,34 +52,29 @@ def confusion_matrix_lines(
         has_tall_cells: Whether a row of the matrix takes three lines.
     """
     current = groups[group_index]
-    matrix = _draw_confusion_matrix(
+    current_matrix = _draw_confusion_matrix(
         current.calibration, cursor_cell, has_tall_cells=has_tall_cells, has_cursor=True
     )
-    if line_width(matrix[0]) > width:
+    used_cells = line_width(current_matrix[0])
+    if used_cells > width:
         return []
 
-    # The matrices stay in the order of the groups.
-    matrices_before: list[list[Line]] = []
-    matrices_after: list[list[Line]] = []
-    used_cells = line_width(matrix[0]) + GAP
+    # Add the matrices that fit beside it. Only matrices of the same height can be joined.
+    matrix_by_group = {group_index: current_matrix}
     for index, group in enumerate(groups):
-        if group is current or group.calibration.name != current.calibration.name:
+        if index == group_index or group.calibration.name != current.calibration.name:
             continue
-        other_matrix = _draw_confusion_matrix(
+        matrix = _draw_confusion_matrix(
             group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
         )
-        other_cells = line_width(other_matrix[0])
-        has_room = used_cells + other_cells <= width
-        has_same_height = len(other_matrix) == len(matrix)
-        if not has_room or not has_same_height:
-            continue
+        needed_cells = GAP + line_width(matrix[0])
+        has_room = used_cells + needed_cells <= width
+        if has_room and len(matrix) == len(current_matrix):
+            matrix_by_group[index] = matrix
+            used_cells += needed_cells
 
-        used_cells += other_cells + GAP
-        if index < group_index:
-            matrices_before.append(other_matrix)
-        else:
-            matrices_after.append(other_matrix)
-    return join_boxes([*matrices_before, matrix, *matrices_after])
+    # The matrices stand in the order of the groups.
+    return join_boxes([matrix_by_group[index] for index in sorted(matrix_by_group)])
 
 
 def _draw_confusion_matrix(

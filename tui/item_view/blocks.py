@@ -359,6 +359,15 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
     )
 
 
+def _select_visible_reviews(
+    reviews: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
+) -> Sequence[Opinion]:
+    """Return the reviews that the annotator may see. In blind review, these are only their own."""
+    if not hide_verdicts:
+        return reviews
+    return [review for review in reviews if review.annotator == annotator]
+
+
 class IndexedItem:
     """Item whose calls, messages, verdicts and reviews are indexed for display.
 
@@ -377,11 +386,8 @@ class IndexedItem:
         self.annotator = annotator
         self.hide_verdicts = hide_verdicts
 
-        # Blind review shows an annotator only their own reviews.
-        self.opinions = opinions
-        """Reviews that the annotator may see."""
-        if hide_verdicts:
-            self.opinions = [opinion for opinion in opinions if opinion.annotator == annotator]
+        # Reviews and automatic verdicts, by their target: the item or a part such as a call.
+        self.opinions = _select_visible_reviews(opinions, annotator, hide_verdicts=hide_verdicts)
         self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
         """Maps a target to its verdicts. An item may have a million targets, because arguments can
@@ -389,6 +395,7 @@ class IndexedItem:
         """
         self.argument_verdicts = _group_argument_verdicts_by_call(item.verdicts)
 
+        # Calls, and the pairs of a golden and a predicted call.
         self.golden_calls = _index_calls(item.golden)
         self.predicted_calls = _index_calls(map(self._explain_missing_call, item.predicted))
         self.uncounted_states = item.extra.uncounted_states or ""
@@ -399,12 +406,14 @@ class IndexedItem:
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
 
+        # Messages, and the steps of each turn.
         self.messages = group_by(item.messages, lambda message: message.turn)
         self.step_numbers = assign_step_numbers(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)
+        """Maps a turn to the number of its steps."""
 
-        # The properties below depend on the indexes above.
+        # Facts about the whole item, which depend on the indexes above.
         self.n_turns = self._count_turns()
         self.failing_turn = self._find_visible_failing_turn()
         """Turn at which the benchmark's evaluation stopped. None if the turn is unknown or

@@ -436,8 +436,10 @@ def header_line(
     """
     item_id = sanitize(detail.row.id) if show_id else ""
     facts = _HeaderFacts.collect(detail, run_names, hide_run=hide_verdicts)
+
+    # Position and verdicts come first, in a layout that leaves room for the id and the facts.
     blanks_around_id = 2
-    verdict_part = _fit_header_verdicts(
+    position_and_verdicts = _fit_header_verdicts(
         detail,
         _format_position(item_index, n_items),
         cells - display_width(item_id) - blanks_around_id,
@@ -446,15 +448,20 @@ def header_line(
         follows_id=show_id,
     )
 
-    # The id gets what verdicts and facts leave. Its minimum matters more than the facts.
-    free_cells = cells - line_width(verdict_part) - 1
+    # The id gets the rest, except what the facts need at least. Its own minimum matters more.
+    blank_before_id = 1
+    free_cells = cells - line_width(position_and_verdicts) - blank_before_id
     min_id_cells = min(free_cells, MIN_HEADER_ID_CELLS)
     id_cells = max(free_cells - facts.min_width, min_id_cells)
-    left: Line = ((f" {truncate_middle(item_id, id_cells)}", "strong"), *verdict_part)
+    shown_id = truncate_middle(item_id, id_cells)
+    left: Line = ((f" {shown_id}", "strong"), *position_and_verdicts)
+
+    # The facts stand at the right end, as many as fit.
     right = facts.fit_to_width(cells - line_width(left) - MIN_HEADER_BLANKS)
     if not right:
         return fit_line(left, cells)
-    return justify_line(left, (*right, (" ", "")), cells)
+    blank_at_end: StyledText = (" ", "")
+    return justify_line(left, (*right, blank_at_end), cells)
 
 
 def mark_focused_header(header: Line) -> Line:

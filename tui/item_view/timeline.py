@@ -309,6 +309,8 @@ def _are_extra_calls(first: CallPair | None, second: CallPair | None) -> bool:
 REPLY_ROWS = 10
 NO_REPLY = "(no reply: the model made a call)"
 REPLY_LABEL_CELLS = 6
+SIZES_INDENT = " " * (REPLY_LABEL_CELLS + 4)
+"""Indent of the line with the sizes of two replies: below the beginning of the golden one."""
 
 
 def final_reply_blocks(
@@ -446,17 +448,25 @@ def _unjudged_labels_block(golden_labels: Sequence[str], *, is_hidden: bool) -> 
     return replace(block, lines=render_without_state_symbol, copied_value=None)
 
 
+def _describe_reply(reply: str | None) -> str:
+    """Return the model's reply, or a remark if it is empty or if the model made a call (None)."""
+    if reply is None:
+        return NO_REPLY
+    return reply or "(empty)"
+
+
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
     """Return the golden reply and the model's reply side by side.
 
     Long replies are folded at first. Very long ones do not unfold in place, but open in the pager.
+    `reply` is None if the model made a call instead.
     """
-    predicted = reply or "(empty)"
-    if reply is None:
-        predicted = NO_REPLY
+    predicted = _describe_reply(reply)
     predicted_style = "predicted" if reply else "dim"
 
-    is_long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
+    # A column is half as wide as the screen, so a text needs twice as many rows in it.
+    max_full_rows = REPLY_ROWS // 2
+    is_long = is_longer_than(golden, max_full_rows) or is_longer_than(predicted, max_full_rows)
     needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
     folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, by_default=True))
     max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS
@@ -468,8 +478,8 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
         rendered = _two_replies_lines(golden_rows, predicted_rows, widths, predicted_style)
         if golden_has_more or predicted_has_more:
             sizes = f"{format_size(golden)} and {format_size(predicted)}"
-            indent = " " * (REPLY_LABEL_CELLS + 4)
-            rendered.append(make_line(f"{indent}… {sizes}, {options.unfold_hint}", "dim"))
+            hint = f"{SIZES_INDENT}… {sizes}, {options.unfold_hint}"
+            rendered.append(make_line(hint, "dim"))
         return rendered
 
     return Block(

@@ -395,13 +395,19 @@ def _review_texts(opinion: Opinion) -> list[str]:
     Missing parts are left out.
     """
     parts = []
-    # The value of a decisive step is the number of a message, not pass or fail.
-    is_decisive_step = opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict)
+    verdict = ""
     if opinion.verdict is not None:
         verdict = format_verdict(opinion.verdict, opinion.criterion)
-        parts.append(f"decisive step: message {verdict}" if is_decisive_step else verdict)
-    if opinion.criterion != CORRECT and not is_decisive_step:
-        parts.append(sanitize(opinion.criterion))
+    if opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict):
+        # The value is the number of the message that decided the outcome, not pass or fail.
+        parts.append(f"decisive step: message {verdict}")
+    else:
+        if verdict:
+            parts.append(verdict)
+        # The usual criterion is not named.
+        if opinion.criterion != CORRECT:
+            parts.append(sanitize(opinion.criterion))
+
     if opinion.fault:
         parts.append(f"fault: {opinion.fault}")
     if opinion.reason:
@@ -568,19 +574,20 @@ def judge_blocks(
     if indexed.hide_verdicts:
         return []
 
-    verdicts = [
-        verdict
-        for verdict in indexed.item.verdicts
-        if verdict.source == "judge" and verdict.target == target
-    ]
-    explained = [verdict for verdict in verdicts if _has_rationale(verdict)]
-    # A judge verdict on labels is omitted here, because it is shown next to the golden labels.
-    labels = None
+    # A judge verdict on labels is shown next to the golden labels, so it is omitted here.
+    label_verdict = None
     if indexed.item.extra.golden_labels is not None:
-        labels = find_judge_label_verdict(indexed.item)
-    unexplained = [
-        verdict for verdict in verdicts if not _has_rationale(verdict) and verdict is not labels
-    ]
+        label_verdict = find_judge_label_verdict(indexed.item)
+
+    explained: list[Verdict] = []
+    unexplained: list[Verdict] = []
+    for verdict in indexed.item.verdicts:
+        if verdict.source != "judge" or verdict.target != target:
+            continue
+        if _has_rationale(verdict):
+            explained.append(verdict)
+        elif verdict is not label_verdict:
+            unexplained.append(verdict)
 
     blocks = []
     if unexplained:
@@ -823,20 +830,23 @@ def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     """Render an automatic verdict on a part of the item: `judge gpt-4o fail correct: reason`."""
     is_judge = verdict.source == "judge"
     source = _judge_name(verdict) if is_judge else _source_label(verdict)
-    _, _, argument = verdict.target.partition("/arg:")
+
     # A verdict on an argument is a finding, such as `hallucinated: city`. It needs no value.
+    _, _, argument = verdict.target.partition("/arg:")
     if argument:
         text = f"{verdict.criterion}: {argument}"
         return paragraph_lines(f"{source}  ", text, cells, style="warn")
 
     value = format_verdict_value(verdict.value, verdict.criterion)
     text = f"{source} {value} {sanitize(verdict.criterion)}"
+    # The name of a judge is already in `source`.
     if verdict.by and not is_judge:
         text += f" · {sanitize(verdict.by)}"
     reason = format_verdict_reason(verdict, None)
     if reason:
         text += f": {reason}"
 
+    # Only what the reader should look at is not dim.
     fails = verdict.value is False and verdict.criterion in PASS_FAIL_CRITERIA
     style = "" if fails or is_judge else "dim"
     return paragraph_lines("", text, cells, style=style, max_rows=TARGET_REASON_ROWS)
@@ -972,12 +982,13 @@ def verdict_reason_blocks(
     item = indexed.item
     official = find_verdict_reason(item, "official")
     recomputed = find_verdict_reason(item, "rule")
+
+    # A failure needs an explanation, and so does a recomputed verdict that is missing.
     fails = official.value is False or recomputed.value is False
+    needs_explanation = fails or item.rule is None
+    has_sentence = bool(official.sentence or recomputed.sentence)
     has_criteria = any(format_other_criteria(item, source) for source in SOURCE_LABELS)
-    has_text = bool(official.sentence or recomputed.sentence) or has_criteria
-    # A missing recomputed verdict needs an explanation too.
-    needs_explanation = fails or has_text or item.rule is None
-    if not needs_explanation:
+    if not (needs_explanation or has_sentence or has_criteria):
         return []
 
     lines = partial(_reason_lines, item, official, recomputed, max_rows=max_rows, options=options)
@@ -1029,38 +1040,43 @@ def _reason_lines(
     max_rows: int,
     options: DisplayOptions,
 ) -> list[Line]:
-    """Render the reasons of the official and the recomputed verdict, and remarks.
+    """Render the reasons of the official and the recomputed verdict, and remarks below them.
 
-    If the verdicts differ, each has its reason. Else they share one.
+    If the verdicts differ, each has its reason. Else they share one. `max_rows`: maximum number of
+    rows of a reason.
     """
+    # The reason of the recomputed verdict comes first, because it names the argument.
+    first = recomputed
+    second = official
+    if recomputed.value is None and official.sentence:
+        first = official
+        second = recomputed
     has_both = official.value is not None and recomputed.value is not None
     differ = has_both and official.value != recomputed.value
 
-    # The reason of the recomputed verdict comes first, because it names the argument.
-    main = recomputed
-    other = official
-    if recomputed.value is None and official.sentence:
-        main = official
-        other = recomputed
-
+    # Inside a frame, a heading is only needed for something special.
     lines: list[Line] = []
     has_heading = options.panels or not options.frames or item.has_incident
     if has_heading or differ:
-        fails = main.value is False or other.value is False
+        fails = official.value is False or recomputed.value is False
         title = _choose_verdicts_title(item, fails=fails, differ=differ)
         lines.append(rule_line(make_line(title, "warn" if differ else "strong"), cells))
-    if differ:
-        lines += _labelled_reason_lines(main, cells, max_rows)
-        lines += _labelled_reason_lines(other, cells, max_rows)
-    else:
-        lines += _common_reason_lines(main, other, cells, max_rows)
 
-    # The number of a turn in a reason counts from 0, which a remark explains.
-    names_turn = "turn" in f"{main.sentence} {other.sentence}"
-    max_note_rows = 1 if options.frames else RATIONALE_ROWS
-    return lines + _verdict_remark_lines(
-        item, cells, show_failing_turn=names_turn, max_note_rows=max_note_rows
+    if differ:
+        lines += _labelled_reason_lines(first, cells, max_rows)
+        lines += _labelled_reason_lines(second, cells, max_rows)
+    else:
+        lines += _common_reason_lines(first, second, cells, max_rows)
+
+    # A reason counts turns from 0. If one names a turn, a remark has its number on the screen.
+    names_turn = "turn" in official.sentence or "turn" in recomputed.sentence
+    lines += _verdict_remark_lines(
+        item,
+        cells,
+        show_failing_turn=names_turn,
+        max_note_rows=1 if options.frames else RATIONALE_ROWS,
     )
+    return lines
 
 
 def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int) -> list[Line]:
@@ -1157,28 +1173,35 @@ NOTE_INDENT = "    "
 
 
 def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) -> list[Block]:
-    """Add the reasons why a golden value looks wrong below the argument that they mention."""
-    noted = list(blocks)
+    """Add the reasons why a golden value looks wrong below the argument that they mention.
+
+    The reasons come from a check of the golden answer, the strongest one first. The result has the
+    same blocks, but those of mentioned arguments have more lines and may be marked as suspect.
+    """
+    noted_blocks = list(blocks)
     if suspicion is None:
-        return noted
+        return noted_blocks
+
     arguments = _list_arguments_of_calls(blocks)
-    reasons_by_index: dict[int, list[str]] = {}
+    reasons_by_block: dict[int, list[str]] = {}
     for reason in suspicion.reasons:
-        index = _find_mentioned_argument(arguments, reason)
-        if index is not None:
-            reasons_by_index.setdefault(index, []).append(reason)
+        block_index = _find_mentioned_argument(arguments, reason)
+        if block_index is not None:
+            reasons_by_block.setdefault(block_index, []).append(reason)
 
+    strongest_reason = suspicion.reasons[0] if suspicion.reasons else ""
     functions = {argument.function for argument in arguments if argument.function}
-    for index, reasons in reasons_by_index.items():
-        # If the strongest reason is about a whole call, no argument of it is the suspect part.
-        strongest = suspicion.reasons[0]
-        names_function = any(function in strongest for function in functions)
-        is_about_call = names_function and strongest not in reasons
-
-        block = blocks[index]
-        lines = partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS])
-        noted[index] = replace(block, lines=lines, is_suspect=not is_about_call)
-    return noted
+    names_function = any(function in strongest_reason for function in functions)
+    for block_index, reasons in reasons_by_block.items():
+        # If the strongest reason names a call, but not this argument, the call is the suspect part.
+        is_about_call = names_function and strongest_reason not in reasons
+        block = blocks[block_index]
+        noted_blocks[block_index] = replace(
+            block,
+            lines=partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS]),
+            is_suspect=not is_about_call,
+        )
+    return noted_blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -607,28 +607,33 @@ def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) 
 
 
 def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return a smaller width for the column of run names, to give the first difference more room.
+    """Return a smaller width for the column of run names, so that the column with the first
+    difference between golden and predicted calls gets more room.
 
-    The column shrinks until the difference has its preferred width. It keeps the endings by which
-    the names differ, unless the difference would then be narrower than
+    The column of names shrinks until the difference has its preferred width. It keeps the endings
+    by which the names differ, unless the difference would then be narrower than
     `COMFORTABLE_DIFFERENCE_CELLS`.
+
+    Args:
+        width: Width of the column of names before it shrinks.
+        free: Cells for the names, the ids and the difference, each with a blank before it.
     """
-    # The cells that the difference would have without shrinking, without the blank before it.
     used_cells = _width_with_blank(width) + _width_with_blank(limits.min_item)
     difference_cells = free - used_cells - 1
-
-    n_missing = max(limits.preferred_difference - difference_cells, 0)
-    width_for_preferred = width - n_missing
+    n_missing_for_preferred = max(limits.preferred_difference - difference_cells, 0)
     n_missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
-    width_for_comfortable = width - n_missing_for_comfort
 
+    # The endings are kept only as long as the difference is comfortable to read.
     endings_width = measure_distinguishing_endings(widths.run_names)
-    width_for_endings = min(endings_width, width_for_comfortable)
-    shrunk_width = max(width_for_preferred, width_for_endings, limits.min_model)
+    kept_endings_width = min(endings_width, width - n_missing_for_comfort)
+    min_width = max(kept_endings_width, limits.min_model)
+    shrunk_width = max(width - n_missing_for_preferred, min_width)
 
-    # A cell or two are no reason to cut a name inside a word.
-    is_slightly_cut = width - shrunk_width <= MAX_SPARED_CELLS
-    return width if is_slightly_cut and not n_missing_for_comfort else shrunk_width
+    # To give a comfortable difference one or two more cells is no reason to cut a name in a word.
+    n_spared = width - shrunk_width
+    if n_missing_for_comfort == 0 and n_spared <= MAX_SPARED_CELLS:
+        return width
+    return shrunk_width
 
 
 def _needed_item_width(widths: ColumnWidths) -> int:

@@ -650,14 +650,18 @@ def _list_selection(
     if search:
         parts.append(search)
     is_narrowed = bool(parts)
+    # A queue file assigns each annotator a share of its items.
     if not is_narrowed and view.share:
         parts.append("your items")
 
+    # The number of strong suspects is shown beside a filter too. It is None until it is counted.
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
         parts.append(f"suspects, {format_count(cursor.n_strong, 'strong item')}")
         return _Selection(parts, names_order=True, search=search, is_narrowed=is_narrowed)
     if parts:
         return _Selection(parts, search=search, is_narrowed=is_narrowed)
+
+    # Nothing narrows the queue, so its kind describes it. Its order belongs to the kind.
     if view.queue == SUSPECTS_QUEUE:
         return _Selection(["suspects only"], names_order=True)
     if view.queue in PARTIAL_QUEUES:

@@ -190,8 +190,9 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     """
     view = request.view
     total = store.count_items(view)
+
+    # Find the item that gets the cursor.
     first_unreviewed = None
-    item_at_cursor = None
     if request.opens_unreviewed:
         navigator = QueueNavigator(view, NO_ITEM, total, None)
         first_unreviewed = navigator.find_next_unreviewed(store)
@@ -199,6 +200,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     else:
         item_at_cursor = _find_item_at(request.position, store)
 
+    # Find its position in the queue, from 0.
     position = None
     if item_at_cursor is not None:
         position = store.find_position(view, item_at_cursor)

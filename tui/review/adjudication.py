@@ -490,22 +490,28 @@ class Adjudicator:
     ) -> None:
         """Show that a review was saved and, if it decides the case, go to the next unresolved
         one.
+
+        `saved`: text that says what was saved.
         """
-        parts = [saved]
         # If the adjudicator has moved to another case in the meantime, that case stays on screen.
         decides = annotation.verdict is not None or annotation.golden_status is not None
-        moves_on = self.cases.current is case and decides
-        has_moved = moves_on and self.cases.move_to_next_unresolved()
-        if has_moved and is_newly_resolved:
-            # The cards show the names of a case that stays on screen.
+        moves_on = decides and self.cases.current is case
+        has_next_case = False
+        if moves_on:
+            has_next_case = self.cases.move_to_next_unresolved()
+
+        parts = [saved]
+        if has_next_case and is_newly_resolved:
+            # The cards that named the annotators disappear, so the message names them.
             parts.append(format_annotator_names(case.disagreement.answers))
-        elif moves_on and not has_moved:
+        if moves_on and not has_next_case:
+            # This was the last unresolved case.
             parts.append(format_unresolved_count(self.cases))
             parts.append(f"{self._key('item.back')} back")
         parts.append(f"{self._key('item.undo')} undo")
 
         message = StatusMessage(PART_GAP.join(parts))
-        if has_moved:
+        if has_next_case:
             await self._show_case(message)
         else:
             await self._refresh_case(message)
@@ -523,12 +529,15 @@ class Adjudicator:
 
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         item = await self._session.read(lambda store: find_item_number(store, event.key))
-        if item is None or not any(case.item == item for case in self.cases.cases):
+        is_listed = any(case.item == item for case in self.cases.cases)
+        if item is None or not is_listed:
             text += " (this disagreement is not in this list)"
             await self._refresh_case(StatusMessage(text, "warn"))
             return
+
         await self._update_cases(item)
         if event.golden_status is not None:
+            # The decision on the golden answer had resolved cases of other runs too.
             await self._update_all_cases()
         self.cases.move_to((item, event.target, event.criterion))
         await self._show_case(StatusMessage(text))

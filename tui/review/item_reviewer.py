@@ -625,6 +625,8 @@ class ItemReviewer:
         requested = self._requested
         if requested is None:
             return
+
+        # A request from another list changes which items come next, and how many are left.
         if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
             self.pace.request_count()
@@ -632,8 +634,8 @@ class ItemReviewer:
 
         previous = self._displayed
         displayed = await self._prefetcher.read_item(requested.item)
+        # Another item may have been requested while this one was read. It has an action of its own.
         if self._requested is not requested:
-            # Another item was requested in the meantime.
             return
         self._requested = None
 

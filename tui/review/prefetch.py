@@ -176,15 +176,16 @@ class ItemPrefetcher:
             return
         self._neighbours = neighbours
 
+        # Both can be the same item.
         items = []
         for item in dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour)):
             if item is not None and item != displayed.navigator.item:
                 items.append(item)
-        # Forget the items that are no longer near.
-        self._prefetched = {
-            item: future for item, future in self._prefetched.items() if item in items
-        }
-        prefetched = self._prefetched
+
+        # Forget the items that are no longer near. Another call may replace this dictionary while
+        # this one waits below, and then no longer sees what this one reads.
+        prefetched = {item: future for item, future in self._prefetched.items() if item in items}
+        self._prefetched = prefetched
         for item in items:
             if item not in prefetched:
                 prefetched[item] = self._start_reading(item, displayed)

@@ -638,14 +638,7 @@ class ReviewRecorder:
             golden_status=correction.status,
             golden_verdicts=correction.golden_verdicts,
         )
-        fix_text = f"{GOLDEN_ANSWER_PREFIX}{correction.status}"
-        if correction.sibling_fixes:
-            siblings = format_count(len(correction.sibling_fixes), "sibling")
-            fix_text = f"{fix_text} with {siblings}"
-        elif correction.n_siblings_left:
-            siblings = format_count(correction.n_siblings_left, "sibling")
-            fix_text = f"{fix_text} without {siblings}"
-        parts = [fix_text, format_verdict(key.value, CORRECT)]
+        parts = [_describe_golden_fix(correction), format_verdict(key.value, CORRECT)]
         if correction.summary:
             parts.append(correction.summary)
         return NewReview(
@@ -704,6 +697,20 @@ def format_verdict_with_criterion(value: Any, criterion: str) -> str:
     if criterion == CORRECT:
         return text
     return f"{sanitize(criterion)} {text}"
+
+
+def _describe_golden_fix(correction: GoldenCorrection) -> str:
+    """Return `golden answer accepted with 3 siblings`.
+
+    Siblings are nearly equal questions in other categories or versions. They get the same
+    correction, unless the annotator left them out.
+    """
+    text = f"{GOLDEN_ANSWER_PREFIX}{correction.status}"
+    if correction.sibling_fixes:
+        return f"{text} with {format_count(len(correction.sibling_fixes), 'sibling')}"
+    if correction.n_siblings_left:
+        return f"{text} without {format_count(correction.n_siblings_left, 'sibling')}"
+    return text
 
 
 def describe_event(event: Event) -> str:

@@ -233,27 +233,33 @@ def _message_status_line(
 ) -> Line:
     """Return a status line with a message at the left, and with as many of the parts at the right
     as fit.
+
+    After the message, the line names the key that undoes a saved review, if there is room.
     """
     right_forms = _list_right_parts(parts, question)
     narrowest_right = right_forms[-1]
-    undo = _undo_part(text, key_names)
-    # A blank stands before the message, and one before the right side.
-    text_cells = cells - line_width(undo) - line_width(narrowest_right) - 2
-    shown_text = _omit_effect_on_runs(text, text_cells)
-    left = make_line(f" {shown_text}", style)
 
+    # The left side is the message, as long as possible beside the narrowest right side.
+    undo = _undo_part(text, key_names)
+    blanks_around_text = 2
+    free_cells = cells - line_width(narrowest_right) - blanks_around_text
+    shown_text = _omit_effect_on_runs(text, free_cells - line_width(undo))
+    left = make_line(f" {shown_text}", style)
     left_with_undo = (*left, *undo)
     if line_width(left_with_undo) + line_width(narrowest_right) < cells:
         left = left_with_undo
+
+    # The right side is the widest form that fits beside it.
     for right in right_forms:
         if line_width(left) + line_width(right) < cells:
             return justify_line(left, right, cells)
 
-    # Nothing fits. If the message names the target too, it need not be named twice.
+    # Nothing fits. If both sides name the target, only the right side keeps it.
     if not _names_target(shown_text, question):
         return justify_line(left, narrowest_right, cells)
     right = narrowest_right if parts.score else _plain_target_part(question, key_names)
-    short_left = _message_without_target(shown_text, style, question, cells - line_width(right) - 2)
+    short_text_cells = cells - line_width(right) - blanks_around_text
+    short_left = _message_without_target(shown_text, style, question, short_text_cells)
     return justify_line(short_left, right, cells)
 
 

@@ -656,8 +656,11 @@ def _make_scope_description(
     is_about_one_item = any(field.name == "item" for field in fields)
     if not has_choice or is_about_one_item or session.blind:
         return None
+
+    # The screen at the bottom is the queue, whose runs the command covers.
     state = getattr(app.screen_stack[0], "state", None)
     runs = state.scope if isinstance(state, QueueState) else ()
+    # Displayed name of a run -> its number.
     run_numbers: dict[str, str] = {}
     for field in fields:
         if field.name == "run":

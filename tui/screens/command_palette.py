@@ -731,24 +731,23 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
     if len(lower_text) != len(text):
         lower_text = text
 
+    # Every word must be found.
     words = query.lower().split()
-    points = 0
+    matches: list[_WordMatch] = []
     positions: set[int] = set()
-    is_any_spread = False
     for word in words:
         match = _match_word(lower_text, word, help_text)
         if match is None:
             return None
-        points += match.points
+        matches.append(match)
         positions.update(match.positions)
-        is_any_spread = is_any_spread or match.is_spread
 
-    # All words were found. The text may also begin with the whole query.
+    points = sum(match.points for match in matches)
     points += _points_for_whole_query(lower_text, words)
     points -= _deduct_for_length(text)
     score = 1.0 + max(points, 1)
     # A match of scattered letters is worse than any match of whole words, whose score is above 1.
-    if is_any_spread:
+    if any(match.is_spread for match in matches):
         score /= MORE_THAN_ANY_SCORE
     return FuzzyMatch(score, frozenset(positions))
 

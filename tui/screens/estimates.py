@@ -103,14 +103,20 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._is_above_overview = is_above_overview
         self._session = session
         self._view = view
+
+        # The runs, their samples and their scores, which are read one after the other.
         self._initial_run = run
         self._runs: list[RunRow] = []
+        self._is_loaded = False
+        """Whether the list of runs is loaded."""
         self._samples_by_run: dict[int, RunSample] = {}
         self._unread_runs: frozenset[int] = frozenset()
         """Numbers of the runs whose samples are still to be read."""
         self._own_scores: OwnScores = {}
         self._estimated_runs: frozenset[int] = frozenset()
         """Numbers of the runs whose own metric is estimated, or has no estimate."""
+
+        # The form that draws a sample, and the command that it runs.
         self._queue_names: Sequence[str] = ()
         self._default_annotators = ""
         """Initial value of the form's annotators, separated by commas."""
@@ -120,9 +126,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         The form is built again when the values change.
         """
         self._command = "queue create"
-        self._is_loaded = False
-        """Whether the list of runs is loaded."""
         self._is_running = False
+        """Whether the command runs."""
+
         self._shown_run: int | None = None
         """Number of the run that the message is about."""
         self._message: Line = ()

@@ -425,21 +425,26 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._siblings = SiblingSearch(session, golden, subject.item)
         self._detail = subject.detail
         self._hides_verdicts = hides_verdicts
-        self._draft = draft
 
+        # The correction that the annotator saved earlier, if any.
         saved = _find_saved_correction(subject.detail, session.annotator)
         self._saved_fix = saved.golden_fix if saved is not None else None
         self._saved_reason = (saved.note or "") if saved is not None else ""
         self._reason = self._saved_reason
 
+        # The text without changes: the saved correction, else the golden answer of the dataset.
         if self._saved_fix:
             self._initial_text = format_json(self._saved_fix)
         else:
             self._initial_text = format_original_golden(golden, self._detail.run, self._detail.item)
+
+        # The text with which the editor starts: the draft, else the text without changes.
+        self._draft = draft
         draft_text = draft.read() if draft is not None else None
         self._first_text = self._initial_text if draft_text is None else draft_text
-        """Text at the start: the draft, else the initial text."""
+
         self._checked = CheckedText(None)
+        """Result of the last check of the text."""
         self._message: Line = ()
         self._confirms_cancel = False
         """Whether the next press of the cancel key discards the changes."""

@@ -286,10 +286,14 @@ class ItemPane(Vertical):
 
         Without a message, offer to continue a text that the annotator did not save.
         """
+        # What belonged to the item before: the summary at the end of the queue, and the target of
+        # the verdict keys.
         self.show_summary(())
+        self._is_target_at_cursor = False
+        # A key that was pressed before the item appeared must not review it.
         self._key_guard.record_new_item(is_from_list=self._from_list)
         self._from_list = False
-        self._is_target_at_cursor = False
+
         self._message = message
         if message == NO_MESSAGE:
             self._message = self._offer_draft(displayed)
@@ -300,9 +304,10 @@ class ItemPane(Vertical):
         else:
             self.cursor.show_item(displayed.detail, displayed.suspicion)
             self.text.open(self.cursor)
-        self._prefetcher.prefetches_other_runs = (
-            self.cursor.options.panels and not self._session.blind
-        )
+
+        # A large screen compares the item with other runs. Blind review hides their verdicts.
+        shows_other_runs = self.cursor.options.panels and not self._session.blind
+        self._prefetcher.prefetches_other_runs = shows_other_runs
         if displayed.other_runs is not None:
             self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
         self._move_to_first_unanswered_verdict()

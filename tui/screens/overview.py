@@ -90,6 +90,7 @@ A higher screen gives it a third of the height.
 LISTS_IN_BLIND_MODE = ("estimates", "queue", "failures")
 """Lists that blind mode has, or that ask whether to end it."""
 MAX_SCORE_LINES = 6
+MIN_SCORE_LINES = 2
 MIN_NEXT_ROWS = 6
 MIN_REASON_ROWS = 3 * REASON_LINES
 """Rows of the next actions, and of the failure reasons above them, on a small screen."""
@@ -103,7 +104,7 @@ class OverviewList(TextList):
 
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._step = lines_per_entry
+        self._lines_per_entry = lines_per_entry
         self._last_size = self.size
         self.is_cursor_shown = False
 
@@ -119,26 +120,34 @@ class OverviewList(TextList):
     @property
     def entry_index(self) -> int:
         """Index of the entry under the cursor."""
-        return self.cursor // self._step
+        return self.cursor // self._lines_per_entry
 
     def move_to_entry(self, index: int) -> None:
         """Move the cursor to the entry with this index."""
-        self.move_cursor(index * self._step)
+        self.move_cursor(index * self._lines_per_entry)
 
     def move_cursor(self, index: int) -> None:
-        """Move the cursor to an entry. An entry can have several lines, and the cursor stays on the
-        first one.
+        """Move the cursor to the line with this index or, if entries have several lines, to the
+        first line of an entry.
         """
-        if self._step > 1:
-            limited_index = max(0, min(index, self.total - 1))
-            entry = limited_index // self._step
-            is_inside_entry = limited_index % self._step > 0
-            if is_inside_entry and limited_index > self.cursor:
-                # Moving down must leave the entry.
-                entry += 1
-            last_entry_index = max(self.total - self._step, 0)
-            index = min(entry * self._step, last_entry_index)
+        if self._lines_per_entry > 1:
+            index = self._find_first_line_of_entry(index)
         super().move_cursor(index)
+
+    def _find_first_line_of_entry(self, index: int) -> int:
+        """Return the index of the first line of the entry to which a line belongs.
+
+        On the way down, a line inside an entry leads to the next entry. Otherwise, a step to the
+        second line of an entry would leave the cursor where it is.
+        """
+        line_index = max(0, min(index, self.total - 1))
+        entry_index, line_in_entry = divmod(line_index, self._lines_per_entry)
+        is_moving_down = line_index > self.cursor
+        if line_in_entry > 0 and is_moving_down:
+            entry_index += 1
+
+        last_entry_line = max(self.total - self._lines_per_entry, 0)
+        return min(entry_index * self._lines_per_entry, last_entry_line)
 
 
 class OverviewScreen(GuardedScreen[OverviewChoice]):
@@ -485,21 +494,29 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Draw all panels. On a small screen, they have no borders."""
         if not self.is_mounted or not self.size or not self._has_lists:
             return
-        small = is_small_screen(self.size)
-        self.set_class(small, "-small")
-        for name in ("reviews", "scores"):
-            self.set_class(small and self._shown_small_panel == name, f"-shows-{name}")
-        for panel in self.query(Panel):
-            panel.set_flat(small)
+
+        self._choose_panels_for_screen_size()
         self._draw_top()
         self._draw_runs()
         self._draw_reasons()
         self._draw_right_column()
         self._restore_cursors()
-        self.query_one("#message", LineBar).show(
-            make_line(f" {self._message}" if self._message else "", "warn")
-        )
+        message = f" {self._message}" if self._message else ""
+        self.query_one("#message", LineBar).show(make_line(message, "warn"))
         self.refresh_bindings()
+
+    def _choose_panels_for_screen_size(self) -> None:
+        """Set the classes by which the style sheet shows panels and borders.
+
+        A small screen has room for only one of the panels with failure reasons, reviews and scores.
+        """
+        is_small = is_small_screen(self.size)
+        self.set_class(is_small, "-small")
+        for name in ("reviews", "scores"):
+            is_only_panel = is_small and self._shown_small_panel == name
+            self.set_class(is_only_panel, f"-shows-{name}")
+        for panel in self.query(Panel):
+            panel.set_flat(is_small)
 
     def _draw_top(self) -> None:
         """Draw the top line: the path, which queues are completed, and the annotator."""
@@ -588,27 +605,37 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return min(len(lines), max_rows)
 
     def _draw_scores(self, n_review_rows: int) -> None:
-        """Draw the scores in the rows that the reviews and the next steps leave free."""
+        """Draw the scores in the rows that the reviews and the next steps leave free.
+
+        `n_review_rows`: rows of the panel with the reviews.
+        """
         heading, *scores = score_lines(self._overview, self._runs, self._list_width("scores"))
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
-        n_next_rows = len(list_next_actions(self._overview))
-        column_rows = self.query_one("#right").size.height
-        free_rows = column_rows - n_review_rows - n_next_rows - ROWS_OF_BORDERS
         if is_small_screen(self.size):
             # A small screen shows the scores in the place of the failure reasons.
             self._fill_panel("scores", scores)
         else:
-            self._show_lines("scores", scores, max(min(free_rows, MAX_SCORE_LINES), 2))
+            n_next_rows = len(list_next_actions(self._overview))
+            column_rows = self.query_one("#right").size.height
+            free_rows = column_rows - n_review_rows - n_next_rows - ROWS_OF_BORDERS
+            max_lines = max(min(free_rows, MAX_SCORE_LINES), MIN_SCORE_LINES)
+            self._show_lines("scores", scores, max_lines)
+        self.query_one("#scores-panel", Panel).set_title("4 Scores", self._format_score_facts())
 
-        facts = f"items passed {symbols().separator} {format_count(len(self._runs), 'run')}"
+    def _format_score_facts(self) -> str:
+        """Return what the scores are: rates of all runs, or estimates from samples with
+        intervals.
+        """
+        parts = ["items passed"]
         has_estimates = bool(self._overview.sampled_runs)
-        if has_estimates:
-            parts = ["items passed", "95 % intervals"]
+        if not has_estimates:
+            parts.append(format_count(len(self._runs), "run"))
+        else:
+            parts.append("95 % intervals")
             n_seen_reviews = sum(self._overview.seen_review_counts.values())
             if n_seen_reviews:
                 parts.append(f"{n_seen_reviews:,} not blind")
-            facts = f" {symbols().separator} ".join(parts)
-        self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
+        return f" {symbols().separator} ".join(parts)
 
     def _draw_next_actions(self) -> None:
         """Draw the panel with the next actions, and the progress of the search for suspects."""

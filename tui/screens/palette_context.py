@@ -75,6 +75,7 @@ class PaletteContext:
         self.actions = [action for action in available_actions if action.id != "app.palette"]
         """Actions of the screen below the palette."""
 
+        # The queue, and the item above it or beside it. An item that is loading is not used.
         self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
         pane = find_focused_item_pane(app)
@@ -88,6 +89,7 @@ class PaletteContext:
         self.has_queue = self._queue is not None and not has_unsaved_input and not is_item_loading
         """Whether the queue can be shown and changed, and items can be opened."""
 
+        # What `load_from_store` and `find_items` read.
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
         """Maps the name of each queue file to whether it assigns items to the annotator."""

@@ -173,13 +173,17 @@ class PickerScreen(GuardedModalScreen[T | None]):
         title = self.query_one("#pick-title", LineBar)
         cells = self.size.width
         text = self._message_or_title(choices)
+        # A compact list lies over a screen, so its title is a rule.
         if choices.compact:
             title.show(rule_line(text, cells, symbols().rule))
             return
+
         left: Line = ((" ", ""), *text)
         if self._message:
             title.show(fit_line(left, cells))
             return
+
+        # Beside the title, at least two blanks away, stands a note.
         note_cells = max(cells - line_width(left) - 2, 0)
         note = fit_line(make_line(f"{choices.note} ", "dim"), note_cells)
         title.show(justify_line(left, note, cells))

@@ -76,49 +76,64 @@ class QueueMenu:
 
 
 class QueueMenus:
+    """Menus of the queue, by name. The key `queue.NAME` opens the menu NAME."""
+
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
-        """Prepare the menus of the queue: which screen each opens, and what a choice does."""
         self._session = session
         self._state = state
         self._levels = levels
         self.runs: Sequence[RunRow] | None = None
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
-        self.menus: dict[str, QueueMenu] = {
+        """Order and search of the list of runs. None until the list is opened."""
+        self.menus = self._make_selection_menus() | self._make_figure_menus()
+
+    def _make_selection_menus(self) -> dict[str, QueueMenu]:
+        """Return the menus that choose the order of the items, or which items are listed."""
+        state = self._state
+        return {
             "order": QueueMenu(
-                lambda: PickerScreen(build_order_choices(state)),
-                state.select_order,
+                make_screen=lambda: PickerScreen(build_order_choices(state)),
+                apply=state.select_order,
                 adds_level=False,
             ),
+            "runs": QueueMenu(
+                make_screen=self._make_runs_screen,
+                apply=state.select_run,
+                disabled_reason=self._runs_disabled_reason,
+            ),
+            "reasons": QueueMenu(
+                make_screen=lambda: PickerScreen(load=self._load_suspect_reasons),
+                apply=state.show_suspects,
+            ),
+            # Filters and queue files are chosen in the command palette.
+            "where": QueueMenu(make_screen=None, apply=state.reset_to_filter),
+            "file": QueueMenu(make_screen=None, apply=state.open_queue_file),
+        }
+
+    def _make_figure_menus(self) -> dict[str, QueueMenu]:
+        """Return the menus of screens with figures. A choice lists the items behind a figure."""
+        state = self._state
+        return {
             "clusters": QueueMenu(
-                self._make_clusters_screen,
+                make_screen=self._make_clusters_screen,
                 apply=state.narrow_to_cluster,
                 disabled_reason=self._make_blind_mode_reason("clusters"),
+            ),
+            "issues": QueueMenu(
+                make_screen=self._make_issues_screen,
+                apply=state.show_issue_item,
+                disabled_reason=self._make_blind_mode_reason("import issues"),
+            ),
+            "check": QueueMenu(
+                make_screen=self._make_check_screen,
+                apply=state.show_checked_items,
+                disabled_reason=self._make_blind_mode_reason("check"),
             ),
             "agreement": self._make_statistics_menu("agreement"),
             "calibration": self._make_statistics_menu("calibration"),
             "conventions": self._make_statistics_menu("conventions"),
             "ranking": self._make_statistics_menu("ranking"),
-            "issues": QueueMenu(
-                self._make_issues_screen,
-                apply=state.show_issue_item,
-                disabled_reason=self._make_blind_mode_reason("import issues"),
-            ),
-            "check": QueueMenu(
-                self._make_check_screen,
-                apply=state.show_checked_items,
-                disabled_reason=self._make_blind_mode_reason("check"),
-            ),
-            "where": QueueMenu(None, state.reset_to_filter),
-            "file": QueueMenu(None, state.open_queue_file),
-            "reasons": QueueMenu(
-                lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects
-            ),
-            "runs": QueueMenu(
-                self._make_runs_screen,
-                apply=state.select_run,
-                disabled_reason=self._runs_disabled_reason,
-            ),
         }
 
     def apply_choice(
@@ -475,63 +490,81 @@ class QueuePane(Vertical):
         return self._shown.is_narrowed or is_partial_queue or is_queue_file
 
     def _draw_top(self) -> None:
-        """Draw the top line of the screen, and store the review progress and the names of runs in
-        the session for item screens.
+        """Draw the top line of the screen: the path, and how much is reviewed.
+
+        Item screens show the progress and the names of the runs too, so the session gets them.
         """
         runs = self._displayed_runs
         state = self._shown
         total = header.sum_run_counts(runs or ())
-
-        # A queue file has a progress of its own. Without one, the runs as a whole count.
-        progress = self._page.progress if self._page else None
-        if progress is None and runs and not self._shows_part:
-            progress = ReviewProgress(total.yours, total.items)
+        progress = self._find_progress(total)
         self._session.progress = progress
         opened_runs = self._menus.runs or ()
         self._session.opened_run_names = tuple(run.run_name for run in opened_runs)
 
         crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
         path = (*self._session.root_breadcrumb, *crumbs)
+        # The number is of whole runs. In blind mode, the reviews of others are hidden.
+        hides_others = state.blind or self._shows_part
         progress_line = header.top_progress_line(
             self._session.annotator,
             progress,
             self.app.size.width,
-            # In blind mode, reviews of others are hidden.
-            n_reviewed_by_anyone=0 if state.blind or self._shows_part else total.reviewed,
+            n_reviewed_by_anyone=0 if hides_others else total.reviewed,
         )
         for line in self.screen.query(TopLine):
             line.show_path(path, progress_line)
 
+    def _find_progress(self, total: header.RunTotals) -> ReviewProgress | None:
+        """Return how many of the listed items the annotator has reviewed. None if that is not
+        counted yet.
+
+        A list that is only a part of the runs has its own count, which comes with its page.
+        `total`: sums of the runs.
+        """
+        if self._page is not None and self._page.progress is not None:
+            return self._page.progress
+        if not self._displayed_runs or self._shows_part:
+            return None
+        return ReviewProgress(total.yours, total.items)
+
     def _draw_position(self) -> None:
         """Draw the title of the list: what it shows, and the position of the cursor."""
         state = self._shown
-        page = None if self.list.is_waiting else self._page
-        has_rows = page is not None and page.total > 0
-        position = self.list.cursor + 1 if has_rows else None
-
-        # The title has the whole name of the run if the list had to cut it.
-        run_name = ""
-        if has_rows and self.list.has_cut_run_names:
-            row = self.list.row_at(self.list.cursor)
-            if row is not None:
-                run_name = row.run_name
-
-        cursor = header.QueueCursor(
-            position,
-            total=page.total if page else None,
-            run_name=run_name,
-            n_strong=page.n_strong if page else None,
-        )
-        margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
-        cells = max(self.size.width - margin, 1)
-        facts = header.format_queue_facts(
-            self._displayed_runs, state.view, state.where, state.search, cursor, cells
-        )
-
         title = "Queue" if state.view.queue_file else "Items"
         if self._is_marked_as_focused:
             title = f"{symbols().cursor} {title}"
+
+        margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
+        facts = header.format_queue_facts(
+            self._displayed_runs,
+            state.view,
+            state.where,
+            state.search,
+            self._describe_cursor(),
+            max(self.size.width - margin, 1),
+        )
         self.query_one("#queue-panel", Panel).set_title(title, facts, flat_facts=True)
+
+    def _describe_cursor(self) -> header.QueueCursor:
+        """Return what the title of the list says about the cursor. While rows are loading, this is
+        nothing.
+        """
+        page = self._page
+        if page is None or self.list.is_waiting:
+            return header.QueueCursor()
+        if page.total == 0:
+            return header.QueueCursor(total=0, n_strong=page.n_strong)
+
+        # The title has the whole name of the run if the list had to cut it.
+        run_name = ""
+        row = self.list.row_at(self.list.cursor)
+        if row is not None and self.list.has_cut_run_names:
+            run_name = row.run_name
+        position = self.list.cursor + 1
+        return header.QueueCursor(
+            position, total=page.total, run_name=run_name, n_strong=page.n_strong
+        )
 
     def mark_as_focused(self, is_focused: bool) -> None:
         """Show or remove the mark of the focused pane beside an item."""
@@ -588,20 +621,22 @@ class QueuePane(Vertical):
     async def _load_view(self, requested: QueueState, cursor: CursorPosition, message: str) -> None:
         """Load the view of the requested state, and show the page with the cursor.
 
-        The first load may open an item that the command line names. An invalid filter, for example
-        a saved one, is removed with a message.
+        The first load may also open an item that the command line names. An invalid filter, for
+        example a saved one, is removed with a message. A later call cancels this one (`exclusive`).
         """
         named_item = self._first_item
         is_first_page = self._page is None
+        item_to_open = None
         try:
             if named_item is not None:
-                number = await self._loader.find_item_number(named_item, requested.run)
-                cursor = CursorPosition(number, cursor.line)
+                item_to_open = await self._loader.find_item_number(named_item, requested.run)
+                cursor = CursorPosition(item_to_open, cursor.line)
             request = QueueRequest(requested.view, cursor, not is_first_page, self.opens_unreviewed)
             page = await self._loader.load_page(request)
             if is_first_page and not message:
                 message = await self._loader.load_store_warnings()
         except SessionError as error:
+            # Without a store, there is nothing to show.
             self.app.exit(return_code=1, message=str(error))
             return
         except FilterError as error:
@@ -610,18 +645,15 @@ class QueuePane(Vertical):
             return
 
         self._first_item = None
-        item_to_open = cursor.item if named_item is not None else None
         if named_item is not None and item_to_open is None:
             message = f"No item has the id {named_item}"
         self._show_page(page, requested, message)
-        self._open_requested_item(page, named_item=item_to_open)
 
-    def _open_requested_item(self, page: QueuePage, *, named_item: int | None) -> None:
-        """Open the first unreviewed item if that was requested, or the item named by the user."""
-        item = page.unreviewed if self.opens_unreviewed else named_item
-        self.opens_unreviewed = False
-        if item is not None:
-            self.post_message(self.ItemFound(item))
+        if self.opens_unreviewed:
+            item_to_open = page.unreviewed
+            self.opens_unreviewed = False
+        if item_to_open is not None:
+            self.post_message(self.ItemFound(item_to_open))
 
     def _show_page(self, page: QueuePage, requested: QueueState, message: str) -> None:
         """Show a view that has been loaded, with a message above the list."""

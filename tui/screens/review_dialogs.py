@@ -411,26 +411,31 @@ def ask_tags(
     prefetcher: ItemPrefetcher,
     item_name: str = "",
 ) -> None:
-    """Ask for error tags. `item_name`: name to show if the item is not on screen."""
-    recorder = view.item_reviewer.recorder
-    row = subject.detail.row
-    own_review = recorder.find_own_opinion(subject)
-    chosen = (own_review.tags if own_review is not None else None) or []
+    """Ask for error tags, and record the chosen ones as a review of `subject`.
+
+    `item_name`: name to show if the item is not on screen.
+    """
+    # The tags of the annotator's last review are chosen at first.
+    own_review = view.item_reviewer.recorder.find_own_opinion(subject)
+    chosen: list[str] = []
+    if own_review is not None and own_review.tags:
+        chosen = own_review.tags
 
     # Before the annotator's verdict, blind review hides the error types that the benchmark found.
+    row = subject.detail.row
     error_types = [row.error_type, row.rule_error_type]
     if session.blind and row.you is None:
         error_types = []
     benchmark_tags = subject.detail.run.tags
     tags = list_tag_choices(session.vocabulary.tags, error_types, benchmark_tags, chosen)
 
-    shown_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
-    screen = TagsScreen(tags, chosen, prefetcher.read_used_tags, shown_name)
-
     def record(selected: list[str] | None) -> None:
+        # None: the screen was closed without a choice.
         if selected is not None:
             view.item_reviewer.record_tags(subject, selected)
 
+    shown_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
+    screen = TagsScreen(tags, chosen, prefetcher.read_used_tags, shown_name)
     view.app.push_screen(screen, record)
 
 

@@ -258,21 +258,22 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         It gets at most half of the free rows, and is hidden if it needs more. Return the number of
         rows of its panel, 0 if it is hidden.
         """
+        # On a small screen, the panel has a title instead of borders, and its lines are indented.
         is_small = is_small_screen(self.size)
         border_rows = 1 if is_small else 2
+        indent = " " if is_small else ""
+
         max_lines = max(self._free_rows // 2 - border_rows, 0)
         picture = NO_PICTURE
         if self._rows:
-            cells = self.table_width - (1 if is_small else 0)
-            picture = self.draw_picture(cells, max_lines)
+            picture = self.draw_picture(self.table_width - len(indent), max_lines)
+        lines = [((indent, ""), *line) for line in picture.lines]
+        self.query_one("#picture", LineBlock).show(lines)
 
         panel = self.query_one("#picture-panel", Panel)
-        panel.display = 0 < len(picture.lines) <= max_lines
+        panel.display = 0 < len(lines) <= max_lines
         panel.set_flat(is_small)
         panel.set_title(picture.title, picture.facts, flat_facts=True)
-        indent: Line = ((" ", ""),) if is_small else ()
-        lines = [(*indent, *line) for line in picture.lines]
-        self.query_one("#picture", LineBlock).show(lines)
         return len(lines) + border_rows if panel.display else 0
 
     def on_resize(self) -> None:
@@ -392,6 +393,18 @@ MIN_COMPARED_SOURCES = 2
 """Number of sources from which on the screen has a table that compares them."""
 
 
+def _list_calibration_tables(
+    scopes: Sequence[CalibrationScope], *, has_wrong: bool
+) -> list[CalibrationTable]:
+    """Return the tables in the order of the screen: all items, the wrong verdicts, then the other
+    scopes.
+    """
+    tables: list[CalibrationTable] = ["overall"]
+    if has_wrong:
+        tables.append("wrong")
+    return [*tables, *scopes[1:]]
+
+
 class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     """Accuracy of checkers and judges against human labels: one table for each scope, and one
     table of their errors.
@@ -430,19 +443,17 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             lambda store: store.analysis.fetch_verdict_pairs(view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
+
         scopes = list_useful_scopes(cases)
         for n_computed, scope in enumerate(scopes):
             self.show_progress(f"{n_computed} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(compute_calibration_groups, cases, scope)
-            # The table of wrong verdicts is computed together with the first one.
-            if scope != "overall":
-                continue
-            self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
-            self._tables = ["overall"]
-            if self._wrong:
-                self._tables.append("wrong")
-            self._tables += scopes[1:]
+            if scope == "overall":
+                # The wrong verdicts follow at once, because they decide which tables there are.
+                self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
+                self._tables = _list_calibration_tables(scopes, has_wrong=bool(self._wrong))
 
+        # The table of all sources comes last, and only if there is something to compare.
         self._trust_table = await asyncio.to_thread(_compute_trust_table, cases)
         if len(self._trust_table.rows) >= MIN_COMPARED_SOURCES:
             self._tables.append("trust")

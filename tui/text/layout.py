@@ -265,21 +265,27 @@ class TextSource:
     def find_row(self, offset: int, cells: int) -> RowPosition:
         """Return the row that shows the character at `offset`, for a window that is `cells` wide.
 
-        The row is not exact if wide control characters come before it.
+        The text is divided into chunks, and each chunk is wrapped to rows. The row is not exact if
+        wide control characters come before it.
         """
-        index = max(bisect_right(self.starts, offset) - 1, 0)
-        # Sanitizing can change the number of characters, so the text before the offset is laid out
-        # first.
-        text_before = self.text[self.starts[index] : offset]
+        # The last chunk that begins at or before the offset contains it.
+        chunk_index = max(bisect_right(self.starts, offset) - 1, 0)
+
+        # Sanitizing can change the number of characters, so the characters before the offset are
+        # counted as they are displayed.
+        text_before = self.text[self.starts[chunk_index] : offset]
         n_chars_before = len("".join(sanitize_and_wrap(text_before, cells)))
 
-        rows = sanitize_and_wrap(self.read_chunk(index), cells)
-        row_end = 0
-        for row, text in enumerate(rows):
-            row_end += len(text)
-            if n_chars_before < row_end:
-                return RowPosition(block=index, row=row)
-        return RowPosition(block=index, row=max(len(rows) - 1, 0))
+        rows = sanitize_and_wrap(self.read_chunk(chunk_index), cells)
+        n_chars_until_row_end = 0
+        for row_index, row in enumerate(rows):
+            n_chars_until_row_end += len(row)
+            if n_chars_before < n_chars_until_row_end:
+                return RowPosition(block=chunk_index, row=row_index)
+
+        # The offset is behind the last row, for example at the end of the text.
+        last_row_index = max(len(rows) - 1, 0)
+        return RowPosition(block=chunk_index, row=last_row_index)
 
 
 def find_chunk_starts(text: str) -> list[int]:

@@ -19,7 +19,11 @@ CORRECTED_REASON = "with the corrected golden answer"
 
 
 def compare_with_accepted_golden(detail: ItemDetail, compare: GoldenComparer) -> ItemDetail:
-    """Return an item with `corrected_item` if annotators accepted another golden answer."""
+    """Return an item that is compared with the golden answer that annotators accepted, if any.
+
+    The comparison is `corrected_item` of the result. `compare` compares an item with another golden
+    answer, and returns None if its benchmark cannot do that.
+    """
     decision = detail.golden
     if decision is None or not decision.counts or decision.golden_fix is None:
         return detail
@@ -27,6 +31,8 @@ def compare_with_accepted_golden(detail: ItemDetail, compare: GoldenComparer) ->
     corrected = compare(detail.run, detail.item, decision.golden_fix)
     if corrected is None or _moves_parts_with_verdicts(detail, corrected):
         return detail
+
+    # The recomputed verdict is the one with the accepted golden answer, which the row has.
     corrected.rule = detail.row.recomputed
     corrected.rule_error_type = None
     corrected.rule_note = None

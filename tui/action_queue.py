@@ -106,11 +106,16 @@ class ActionQueue:
             self._idle.set()
 
     async def _run(self, action: _WaitingAction) -> None:
-        """Run one action. If it fails, show why, and drop the actions of later keys."""
-        slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, action.show_slow_message)
+        """Run one action. If it fails, show why, and drop the actions of later keys.
+
+        While an action takes long, a message says so.
+        """
+        loop = asyncio.get_running_loop()
+        slow_timer = loop.call_later(SLOW_ACTION_DELAY, action.show_slow_message)
         try:
             await action.run()
         except asyncio.CancelledError:
+            # While the app quits, the store refuses to read. The next action may still write.
             if not self.is_quitting:
                 raise
         except Exception as error:
@@ -120,7 +125,7 @@ class ActionQueue:
             ignored = _describe_ignored_keys(self.drop_waiting())
             action.screen.show_message(StatusMessage(message + ignored, "bad"))
         finally:
-            slow.cancel()
+            slow_timer.cancel()
 
 
 def _describe_ignored_keys(n_ignored: int) -> str:

@@ -293,12 +293,15 @@ class FcreviewApp(App[int]):
         if self._signal_shutdown is not None:
             # Textual's driver for browsers has replaced the handlers.
             self._signal_shutdown.install_handlers()
-        self.theme_changed_signal.subscribe(self, self._on_theme_changed)
-        self._set_web_page_background()
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
+
+        self.theme_changed_signal.subscribe(self, self._on_theme_changed)
+        self._set_web_page_background()
         if self._adjudicate:
             self.call_after_refresh(self._open_adjudication)
+
+        # Files of runs, a team, and other tabs of a browser can change what the screens show.
         is_watching = self._run_watcher is not None or self.session.team is not None
         if is_watching or self.session.in_browser:
             from fcreview.tui.live_reload import LiveReload

@@ -251,14 +251,15 @@ def add_run_name_choices(
 
     `names_by_number`: name of each run by number.
     """
-    number_by_name = {name: str(number) for number, name in names_by_number.items()}
-    name_by_number = {number: name for name, number in number_by_name.items()}
+    # The values of a form are texts, also the numbers.
+    name_by_value = {str(number): name for number, name in names_by_number.items()}
+    value_by_name = {name: value for value, name in name_by_value.items()}
 
     changed_fields = []
     for field_ in fields:
         if field_.name == "run":
-            default = name_by_number.get(field_.default, field_.default)
-            changed_fields.append(replace(field_, choices=number_by_name, default=default))
+            default = name_by_value.get(field_.default, field_.default)
+            changed_fields.append(replace(field_, choices=value_by_name, default=default))
         else:
             changed_fields.append(field_)
     return changed_fields

@@ -144,17 +144,21 @@ def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
     configured action. An action loses a key only to actions that are active at the same time.
     `valid_keys`: result of `validate_keymap`.
     """
-    keys_by_action = {name: ",".join(split_keys(keys)) for name, keys in valid_keys.items()}
-    for actions_active_together in KEY_SCOPES:
-        configured_keys = _list_configured_keys(actions_active_together, valid_keys)
-        for action in actions_active_together:
-            if action.id in valid_keys:
+    changed_keys = {name: ",".join(split_keys(keys)) for name, keys in valid_keys.items()}
+
+    # A scope is a list of actions that are active at the same time. An action can be in several
+    # scopes, and lose a key in each of them.
+    for scope in KEY_SCOPES:
+        taken_keys = _list_configured_keys(scope, valid_keys)
+        for action in scope:
+            is_configured = action.id in valid_keys
+            if is_configured:
                 continue
-            keys = split_keys(keys_by_action.get(action.id, action.keys))
-            remaining = [key for key in keys if key not in configured_keys]
-            if remaining != keys:
-                keys_by_action[action.id] = ",".join(remaining) or NO_KEY
-    return keys_by_action
+            keys = split_keys(changed_keys.get(action.id, action.keys))
+            remaining_keys = [key for key in keys if key not in taken_keys]
+            if remaining_keys != keys:
+                changed_keys[action.id] = ",".join(remaining_keys) or NO_KEY
+    return changed_keys
 
 
 def _list_configured_keys(actions: Sequence[Action], valid_keys: Mapping[str, str]) -> set[str]:
@@ -362,15 +366,17 @@ BACK_LABEL = "back"
 
 def _find_hint_label(screen: Screen[Any], binding: Binding) -> str:
     """Return the label of a key, which says where the key leads if it leaves the screen."""
+    # A screen can have its own labels for some actions.
     own_labels: Mapping[str, str] = getattr(screen, "hint_labels", {})
     label = own_labels.get(binding.id or "", binding.description)
     if label != BACK_LABEL:
         return label
 
+    # Instead of "back", the label is the name of the screen below, such as `overview`.
     screens = screen.app.screen_stack
     position = screens.index(screen) if screen in screens else 0
-    below = screens[position - 1] if position else None
-    return getattr(below, "place_name", "") or label
+    screen_below = screens[position - 1] if position > 0 else None
+    return getattr(screen_below, "place_name", "") or label
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,12 +400,15 @@ class AvailableAction:
 
 
 def list_available_actions(screen: Screen[Any]) -> list[AvailableAction]:
-    """Return each active action with its first key, in the order of the action tables."""
+    """Return the actions that a screen can run now, each with its first key.
+
+    They are in the order of the action tables.
+    """
     # The node is the widget, screen or app that runs the action.
-    nodes = {
-        (active.binding.id, active.binding.key): active.node
-        for active in screen.active_bindings.values()
-    }
+    node_by_binding = {}
+    for active in screen.active_bindings.values():
+        node_by_binding[active.binding.id, active.binding.key] = active.node
+
     action_by_id: dict[str, AvailableAction] = {}
     for binding in _list_active_bindings(screen):
         # An action can have several keys. The first one is enough.
@@ -410,7 +419,7 @@ def list_available_actions(screen: Screen[Any]) -> list[AvailableAction]:
             key=format_key(binding.key),
             label=binding.description,
             action=binding.action,
-            node=nodes[binding.id, binding.key],
+            node=node_by_binding[binding.id, binding.key],
         )
     return [action_by_id[action_id] for action_id in ACTIONS if action_id in action_by_id]
 

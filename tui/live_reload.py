@@ -462,15 +462,18 @@ class LiveReload:
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
                 screen.adjudicator.refresh_cases()
+
+        # An app that shows only disagreements has no list.
         if not isinstance(self._app.screen_stack[0], QueueScreen):
             return
-
         view = self._queue_screen.state.view
         # Counting sorts the items of the view and caches the order. This takes long, so it is
         # done before the list is replaced.
         await self._session.read_in_background(lambda store: store.count_items(view))
+
+        # The list and the items are read again as after an import, but from the same store, and
+        # without changed files. If the user presses a key meanwhile, they are read once more.
         async with self._reload_lock:
-            # No file of a run has changed, but the list must be read again.
             result = ReloadResult(ImportChanges(), self._queue_screen.state.scope)
             while not await self._try_to_replace_store(result, None):
                 await self._wait_until_ready()
@@ -531,15 +534,16 @@ class LiveReload:
 
     async def _try_to_replace_store(self, result: ReloadResult, store: Store | None) -> bool:
         """Read the data of a new store, and show them. Return False if the screen changed in the
-        meantime.
+        meantime, so that the caller must try again.
 
         If `store` is None, read the data of the current store again.
         """
+        # Without a snapshot, no reload is possible now, for example because a key is handled.
         snapshot = self._take_screen_snapshot()
         if snapshot is None:
             return False
 
-        # The first view is that of the list.
+        # The first view is that of the list. The others are those of the open items.
         _, *pane_views = self._list_new_views(result)
         open_screens = _OpenScreens(
             self._queue_screen,
@@ -551,6 +555,7 @@ class LiveReload:
         if self._take_screen_snapshot() != snapshot:
             return False
 
+        # From here on, nothing waits, so no key can come between.
         if store is not None:
             self._session.swap_store(store)
         self._show_new_data(shows, result.changes.summary)

@@ -669,9 +669,11 @@ def adapt_position_to_annotator(
     settings = position.settings
     if settings.file is None:
         return QueuePosition(settings, position.cursor, levels)
+
+    # In a queue file, each annotator has other items in another order, so the cursor begins at the
+    # first one.
     if not can_open(settings):
         settings = _leave_queue_file(settings, blind=blind)
-    # In a queue file, each annotator has other items in another order.
     return QueuePosition(settings, CursorPosition(), levels)
 
 

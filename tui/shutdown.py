@@ -47,16 +47,22 @@ class SignalShutdown:
     """
 
     def __init__(self) -> None:
+        """Remember the handlers and the terminal as they are before the app starts."""
+        self._previous_handlers = {number: signal.getsignal(number) for number in SHUTDOWN_SIGNALS}
+        self._terminal_attributes = _read_terminal_attributes()
+
         self.ignores_interrupts = False
         """Whether SIGINT has no effect, because another program, such as an editor, uses the
         terminal.
         """
         self._signal_number: int | None = None
+        """Number of the signal that ends the app. None until one arrives."""
+
+        # These are set when the app runs.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._quit_app: Callable[[int], object] | None = None
         self._hangup_poll: select.epoll | None = None
-        self._previous_handlers = {number: signal.getsignal(number) for number in SHUTDOWN_SIGNALS}
-        self._terminal_attributes = _read_terminal_attributes()
+        """Tells whether the terminal was closed."""
 
     def __enter__(self) -> SignalShutdown:
         self.install_handlers()

@@ -241,7 +241,8 @@ def _group_runs_by_state(
             else:
                 blank_runs.append(run)
 
-    # Choose the states of all blanks before the first one is added to the runs with text.
+    # Blanks look the same in many states, so they get a state that some text needs anyway. All
+    # choices are made before the first blanks are added to the runs with text.
     states_for_blanks = [_choose_state_for_blanks(run, runs_by_state) for run in blank_runs]
     for run, state in zip(blank_runs, states_for_blanks, strict=True):
         runs_by_state.setdefault(state, []).append(run)
@@ -668,9 +669,11 @@ class ScreenDiff:
         end = start + len(span.cells)
         cuts_wide_character = _replace_cells(row, start, span.cells)
 
+        # A character that is wider in the terminal than expected shifts the rest of its row.
         if not _has_certain_width(span):
             self._shifting_rows.add(span.row)
             return False
+        # A span without such characters that covers the whole row replaces the shifted ones.
         covers_row = start == 0 and end == len(row)
         if covers_row:
             self._shifting_rows.discard(span.row)
@@ -840,18 +843,20 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowCh
     if before == after:
         return RowChanges([], [])
 
-    changed: list[int] = []
-    wide: set[int] = set()
+    changed_indexes: list[int] = []
+    wide_indexes: set[int] = set()
     is_previous_changed = False
     for index, (old, new) in enumerate(zip_longest(before, after)):
-        belongs_to_previous = _is_second_cell(new)
-        is_changed = old != new or (belongs_to_previous and is_previous_changed)
-        if is_changed:
-            changed.append(index)
-        if is_changed and (_is_second_cell(old) or _is_second_cell(new)):
-            wide.add(index)
+        # The second cell of a wide character changes with its first cell, which comes before it.
+        has_changed_first_cell = _is_second_cell(new) and is_previous_changed
+        is_changed = old != new or has_changed_first_cell
         is_previous_changed = is_changed
-    return _group_changes(changed, wide)
+        if not is_changed:
+            continue
+        changed_indexes.append(index)
+        if _is_second_cell(old) or _is_second_cell(new):
+            wide_indexes.add(index)
+    return _group_changes(changed_indexes, wide_indexes)
 
 
 def _group_changes(changed: Sequence[int], wide: set[int]) -> RowChanges:

@@ -142,7 +142,9 @@ class RunSample:
         if own is not None:
             if own.low is None or own.high is None:
                 return None
-            return (own.high - own.low) / 2 / PERCENTAGE_POINT.get(own.unit, 1.0)
+            # A metric can have another unit than percent, such as a share from 0 to 1.
+            one_point = PERCENTAGE_POINT.get(own.unit, 1.0)
+            return (own.high - own.low) / 2 / one_point
 
         if self.estimate is None:
             return None
@@ -594,11 +596,13 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     if not n_needed:
         return points_then
 
-    # The result agrees with the advice, which says that `n_needed` labels give exactly the target.
+    # Another line advises to draw `n_needed` more labels for the target of ± 2 points. So that
+    # both agree, fewer labels never reach the target, and more of them start from it.
     target = 100 * TARGET_HALF_WIDTH
-    if n_new_labels >= n_needed:
-        return target * _shrink_interval(n_labels + n_needed, n_labels_then, n_items)
-    return max(points_then, target)
+    if n_new_labels < n_needed:
+        return max(points_then, target)
+    n_labels_at_target = n_labels + n_needed
+    return target * _shrink_interval(n_labels_at_target, n_labels_then, n_items)
 
 
 def _shrink_interval(n_before: int, n_after: int, n_items: int) -> float:

@@ -78,20 +78,25 @@ def _extend_to_literals(text: str, span: Span) -> Span:
 
     Inside strings, single characters can be marked.
     """
-    start, end = span
     if len(text) > MAX_LITERAL_SEARCH_CHARS:
         return span
+
+    start, end = span
+    extended_start = start
+    extended_end = end
     for token in STRING_OR_LITERAL.finditer(text):
         is_literal = token[0] in JSON_WORDS or NUMBER.fullmatch(token[0]) is not None
         if not is_literal:
             continue
-        overlaps = token.start() < end and start < token.end()
-        # An empty span is a place where characters are missing.
-        is_place_in_token = start == end and token.start() < start <= token.end()
-        if overlaps or is_place_in_token:
-            start = min(start, token.start())
-            end = max(end, token.end())
-    return start, end
+
+        is_touched = token.start() < end and start < token.end()
+        if start == end:
+            # An empty span is a place where characters are missing: in the token or at its end.
+            is_touched = token.start() < start <= token.end()
+        if is_touched:
+            extended_start = min(extended_start, token.start())
+            extended_end = max(extended_end, token.end())
+    return extended_start, extended_end
 
 
 def _find_changed_words(reference_words: Sequence[str], words: Sequence[str]) -> list[Span]:
@@ -118,7 +123,8 @@ def _find_closest_value(reference: str, text: str) -> str:
     The reference lists values, such as `"a" or "b"`. A value may itself contain ` or `, so the
     reference cannot simply be split there.
     """
-    # The text from the beginning of each value to the end of the reference.
+    # A value may begin at the start of the reference and after each separator. Where it ends is
+    # not known yet, so each candidate goes on to the end of the reference.
     suffixes = [reference]
     separator = reference.find(ALTERNATIVE_SEPARATOR)
     while separator >= 0 and len(suffixes) < MAX_ALTERNATIVES:
@@ -171,17 +177,19 @@ def mark_spans(
         return make_line(piece, style)
 
     line = LineBuilder()
-    n_added = 0
+    n_added_chars = 0
     for span_start, span_end in spans:
         # The part of the span that is in the piece, as indexes in the piece.
-        start = max(span_start - offset, n_added)
+        start = max(span_start - offset, n_added_chars)
         end = min(span_end - offset, len(piece))
-        if start >= end:
+        is_outside_piece = start >= end
+        if is_outside_piece:
             continue
-        line.add(piece[n_added:start], style)
+
+        line.add(piece[n_added_chars:start], style)
         line.add(_show_edge_blanks(piece[start:end]), span_style)
-        n_added = end
-    line.add(piece[n_added:], style)
+        n_added_chars = end
+    line.add(piece[n_added_chars:], style)
     return line.build()
 
 

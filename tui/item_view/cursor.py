@@ -318,14 +318,18 @@ class Cursor:
         return self.target != ITEM or bool(self.criterion)
 
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
-        """Show another item. `suspicion`: why its golden answer looks wrong."""
+        """Show another item, with the cursor where its review should start.
+
+        `suspicion`: why its golden answer looks wrong.
+        """
+        # What belongs to an item is forgotten: search hit, folds and the call with open docs.
         self.detail = detail
         self.in_arguments = False
         self._last_hit = None
         self.options = replace(self.options, folds={}, docs_call="", suspicion=suspicion)
+
         self._build_blocks("")
         self.index = find_start_index(self.blocks, suspicion)
-
         if suspicion is not None:
             self._move_to_suspect_argument()
 
@@ -372,8 +376,9 @@ class Cursor:
     def move_to_target(self, target: str) -> bool:
         """Move to the block with this verdict target, and unfold the blocks that contain it.
 
-        Returns whether there is such a block.
+        Returns whether there is such a block. `target`: address such as `turn:0/call:1/arg:city`.
         """
+        # Unfold the turn. For an argument, also unfold its call and the equal arguments in it.
         part = parse_address(target)
         if part is not None:
             self._set_folds({turn_address(part.turn): False})
@@ -523,18 +528,19 @@ class Cursor:
         Return the block to scroll to: the docs, or the call if no docs are shown. None if the item
         has no functions.
         """
-        address = self.nearest_call_address
-        if address is None and not self.detail.displayed_item.functions:
+        call = self.nearest_call_address
+        if call is None and not self.detail.displayed_item.functions:
             return None
 
-        choice = self._find_next_docs_choice(address)
         # The turn of the call must be unfolded, so that its docs are visible.
-        part = parse_address(address) if address is not None else None
+        part = parse_address(call) if call is not None else None
         if part is not None:
             self._set_folds({turn_address(part.turn): False})
-        self.options = replace(self.options, docs_choice=choice, docs_call=address or "")
+
+        choice = self._find_next_docs_choice(call)
+        self.options = replace(self.options, docs_choice=choice, docs_call=call or "")
         self.rebuild()
-        return self.blocks[self._find_docs_index(choice, address)]
+        return self.blocks[self._find_docs_index(choice, call)]
 
     def _find_next_docs_choice(self, address: str | None) -> DocsChoice:
         """Return the docs that are shown next for the call at `address`.

@@ -226,14 +226,18 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     On screen, the heading folds the fields. Blind review hides them, because a field can reveal the
     verdict.
     """
+    # Only the document on the screen has frames. A document in a file has none, and folds nothing.
+    is_on_screen = options.frames
     fields = {} if options.hide_verdicts else _list_metadata(detail.item)
-    # On screen, the heading also shows the facts about the item, so it stays without fields.
-    if not fields and not options.frames:
-        return []
 
-    folded = options.frames and (not fields or options.is_folded(METADATA_KEY, by_default=True))
-    heading = _metadata_heading_block(detail, options, folded=folded, has_fields=bool(fields))
-    if folded:
+    # On screen, the heading also shows the facts about the item, so it stays without fields.
+    if not fields and not is_on_screen:
+        return []
+    is_folded = False
+    if is_on_screen:
+        is_folded = not fields or options.is_folded(METADATA_KEY, by_default=True)
+    heading = _metadata_heading_block(detail, options, folded=is_folded, has_fields=bool(fields))
+    if is_folded:
         return [heading]
 
     # The values of all fields begin in the same column.

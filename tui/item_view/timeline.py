@@ -701,13 +701,17 @@ class _EventFilter:
     """
 
     def __init__(self, indexed: IndexedItem, turn: int, options: DisplayOptions) -> None:
+        """Collect what decides whether an event of a turn is shown."""
+        self._full_dialogue = options.full_dialogue
+        """Whether the reader chose to see all messages."""
+        self._has_pairs = bool(indexed.pairs.get(turn))
+        """Whether the calls of the turn are shown beside golden calls."""
+        self._calls_by_step = group_by(indexed.calls_of_turn(turn), lambda call: call.step)
+
         messages = indexed.messages.get(turn, [])
         replies = [message for message in messages if message.role == "assistant"]
-        self._full_dialogue = options.full_dialogue
-        self._has_pairs = bool(indexed.pairs.get(turn))
-        self._calls_by_step = group_by(indexed.calls_of_turn(turn), lambda call: call.step)
-        # Steps in which the model wrote text.
         self._steps_with_text = {reply.step for reply in replies if reply.content.strip()}
+        """Steps in which the model wrote text."""
         self._last_reply_step = max((reply.step for reply in replies), default=NO_STEP)
         self._ids_after_results = _find_messages_after_results(messages)
 

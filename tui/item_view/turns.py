@@ -536,11 +536,13 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     if indexed.failing_turn is not None:
         turns.add(indexed.failing_turn)
         return turns
-    turns.update(indexed.turns_with_differences()[:1])
+    first_difference = indexed.turns_with_differences()[:1]
+    turns.update(first_difference)
     if turns:
         return turns
 
-    # Without differences, no turn matters more than the others.
+    # The model did not fail. A single turn with calls matters most or, without calls, the last
+    # turn. If several turns have calls, the reader begins with the first turn of the item.
     turns_with_calls = indexed.turns_with_calls()
     if not turns_with_calls:
         return {indexed.n_turns - 1}

@@ -102,16 +102,17 @@ def mark_reviewed_blocks(
     The verdict stands at the right end of the first line.
     """
     own_opinions = [opinion for opinion in opinions if _is_own_part_verdict(opinion, annotator)]
-    unmarked = group_by(own_opinions, lambda opinion: opinion.target)
-    marked = []
+    unmarked_targets = group_by(own_opinions, lambda opinion: opinion.target)
+    marked_blocks = []
     for block in blocks:
         # Only the first block of a target gets the mark, so the target is removed here.
-        opinions_on_target = unmarked.pop(block.target or "", None)
-        if opinions_on_target is not None:
+        opinions_on_target = unmarked_targets.pop(block.target or "", None)
+        if opinions_on_target is None:
+            marked_blocks.append(block)
+        else:
             lines = partial(_lines_with_review_marks, block.lines, opinions_on_target)
-            block = replace(block, lines=lines)
-        marked.append(block)
-    return marked
+            marked_blocks.append(replace(block, lines=lines))
+    return marked_blocks
 
 
 def _is_own_part_verdict(opinion: Opinion, annotator: str) -> bool:
@@ -654,14 +655,17 @@ def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> l
     previous_judge = ""
     for entry in _list_judge_entries(verdicts):
         text = entry.value if entry.judge == previous_judge else entry.with_name
-        is_full = line.width + line_width(text) + JUDGE_LINE_MARGIN > cells
-        if is_full and not line.is_empty:
+        has_room = line.width + line_width(text) + JUDGE_LINE_MARGIN <= cells
+        if line.is_empty:
+            line.add_line(entry.with_name)
+        elif has_room:
+            line.add(" · ", "dim")
+            line.add_line(text)
+        else:
+            # The line is full, so the next one begins, with the name of the judge.
             lines.append(rule_line(line.build(), cells))
             line = LineBuilder()
-            text = entry.with_name
-        if not line.is_empty:
-            line.add(" · ", "dim")
-        line.add_line(text)
+            line.add_line(entry.with_name)
         previous_judge = entry.judge
     lines.append(rule_line(line.build(), cells))
     return lines
@@ -944,17 +948,19 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     else:
         value = item.rule
         item_error_type = item.rule_error_type
-    # The error type of the verdict is more precise than that of the item.
-    code = item_error_type or ""
-    if verdict is not None and verdict.error_type:
-        code = verdict.error_type
 
-    sentence = _format_reason_without_code(item, verdict, item_error_type, code)
+    # The error type of the verdict is more precise than that of the item.
+    error_type = item_error_type or ""
+    if verdict is not None and verdict.error_type:
+        error_type = verdict.error_type
+
+    # Without a reason in words, the meaning of the error type is the sentence, or the type itself.
+    sentence = _format_reason_without_code(item, verdict, item_error_type, error_type)
     if not sentence:
-        sentence = describe_error_type(code) or code
+        sentence = describe_error_type(error_type) or error_type
     # An error type that is the sentence itself is not shown twice.
-    shown_code = "" if sentence == code else code
-    return Reason(source, value, sentence=sentence, code=shown_code)
+    shown_error_type = "" if sentence == error_type else error_type
+    return Reason(source, value, sentence=sentence, code=shown_error_type)
 
 
 def _format_reason_without_code(

@@ -227,7 +227,11 @@ def _group_suspects_by_reason(suspicion_by_item: Mapping[int, Suspicion]) -> lis
         group = groups.setdefault(title, _SuspectGroup(title, items=[], suspicions=[]))
         group.items.append(item)
         group.suspicions.append(suspicion)
-    return sorted(groups.values(), key=lambda group: (-group.n_strong, -len(group.items)))
+
+    def rank(group: _SuspectGroup) -> tuple[int, int]:
+        return group.n_strong, len(group.items)
+
+    return sorted(groups.values(), key=rank, reverse=True)
 
 
 SHARES_MIN_CELLS, CODES_MIN_CELLS, EXAMPLES_MIN_CELLS = 96, 136, 150

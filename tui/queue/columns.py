@@ -262,16 +262,17 @@ def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     If the values would be narrower than their minimum, the name of the argument is cut too.
     """
     min_values_width = _find_min_values_width(pair, width)
-    fitted_pair = pair
+    pair_with_short_name = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
     if n_missing_cells > 0 and pair.name:
         name_cells = max(display_width(pair.name) - n_missing_cells, MIN_VALUE_CELLS)
-        fitted_pair = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
+        pair_with_short_name = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
 
-    values_width = fitted_pair.find_room_for_values(width)
+    values_width = pair_with_short_name.find_room_for_values(width)
     if values_width < min_values_width:
-        return fit_line(fitted_pair.build_line(), width)
-    return fitted_pair.truncate_values(values_width).build_line()
+        # Even a short name leaves too little room, so the end of the line is cut.
+        return fit_line(pair_with_short_name.build_line(), width)
+    return pair_with_short_name.truncate_values(values_width).build_line()
 
 
 def _find_min_values_width(pair: _ValuePair, width: int) -> int:
@@ -811,13 +812,14 @@ def _difference_text(row: QueueRow, width: int, *, shows_question: bool) -> Line
 
     It is an incident, the question, a suspicion, or the first difference between the calls.
     """
-    # An incident comes first, whatever the column shows. It reveals no verdict, so blind review
-    # shows it too.
+    # An incident comes first. It reveals no verdict, so blind review shows it too. Only in the list
+    # of suspects, the reason for the suspicion matters more.
     if row.is_incident and not isinstance(row, SuspectRow):
         line = difference_line(row)
         if line_width(line) > width:
             line = make_line(format_incident_title(row.incident or ""), "warn")
         return _fit_difference(line, row, width)
+
     if shows_question and not row.is_incident:
         return make_line(truncate(sanitize(row.question), width), "dim")
     if isinstance(row, SuspectRow):

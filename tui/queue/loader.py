@@ -322,7 +322,8 @@ def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCoun
     if grouping_index != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
 
-    # Clusters by value contain only the most frequent values, so the items are counted again.
+    # Clusters by value contain only the most frequent values, so all failing items of the view are
+    # counted instead, whatever part of the queue it shows.
     failing_items = replace(
         view,
         where=add_terms(view.where, FAILING_FILTER),

@@ -592,8 +592,9 @@ def _accept_with_golden_fix(answer: Opinion) -> Annotation:
 
 def _format_saved_message(event: Event, description: str, *, is_newly_resolved: bool) -> str:
     """Return `✓ simple_13 resolved: pass`, or `✓ simple_13 saved: unsure (still unresolved)`."""
-    has_check_mark = not symbols().rule.isascii()
-    sign = f"{symbols().passed} " if has_check_mark else ""
+    # With plain ASCII symbols, the sign of a pass is a letter, which would look like a word.
+    has_only_ascii = symbols().rule.isascii()
+    sign = "" if has_only_ascii else f"{symbols().passed} "
     state = "resolved" if is_newly_resolved else "saved"
     text = f"{sign}{sanitize(event.key.id)} {state}: {description}"
     if event.verdict is not None and not is_definite(event.verdict):

@@ -594,8 +594,11 @@ def _join_accept_hints(hints: Sequence[KeyHint]) -> KeyHint:
     """Return one hint for several answers, such as `1-3` and `accept A B C`."""
     keys = [key for key, _ in hints]
     letters = [label.removeprefix(ACCEPT_PREFIX) for _, label in hints]
-    are_consecutive = len(keys) > 1 and "".join(keys) in "123456789"
-    joined_keys = f"{keys[0]}-{keys[-1]}" if are_consecutive else " ".join(keys)
+
+    joined_keys = " ".join(keys)
+    are_consecutive_digits = len(keys) > 1 and "".join(keys) in "123456789"
+    if are_consecutive_digits:
+        joined_keys = f"{keys[0]}-{keys[-1]}"
     return joined_keys, ACCEPT_PREFIX + " ".join(letters)
 
 

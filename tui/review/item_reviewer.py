@@ -494,14 +494,19 @@ class ItemReviewer:
         First are the answers to a question with words instead of pass and fail, such as
         `hallucinated`. The key to choose labels and the reasons for the last override follow.
         """
-        answers = subject.question.digit_answers
-        has_scores = bool(find_score_criteria(subject.detail))
         hints = []
+        answers = subject.question.digit_answers
         for digit, answer in enumerate(answers, 1):
             hints.append((self._key(f"item.score_{digit}"), answer.label))
+
+        # The automatic verdict is a list of labels, so the annotator answers with labels too.
         if isinstance(subject.question.automatic, list):
             hints.append((self._key("item.labels"), "choose labels"))
+
+        # Digits choose a reason only if they do not already answer a question.
+        has_scores = bool(find_score_criteria(subject.detail))
         hints += self.override_reasons.key_hints(digits_are_answers=has_scores or bool(answers))
+        # An action without a key has no hint.
         return [(key, label) for key, label in hints if key]
 
     @queued_action

@@ -392,13 +392,17 @@ class ReviewRecorder:
             reason = _error_text(error)
             raise ReviewNotSavedError(f"NOT SAVED ({review.text}): {reason}") from error
 
-        # The type excludes pass and fail, which are integers too.
+        self._remember_score(subject, annotation)
+        is_contradictory = await self._contradicts_own_verdicts(review)
+        return SavedReview(review, event, is_contradictory=is_contradictory)
+
+    def _remember_score(self, subject: ReviewSubject, annotation: Annotation) -> None:
+        """Remember the criterion of a saved score, after which the next score key continues."""
+        # The type excludes pass and fail, because True and False are instances of `int` too.
         is_number = type(annotation.verdict) is int
         question = (annotation.target, annotation.criterion)
         if is_number and question in find_score_criteria(subject.detail):
             self._last_score = subject.item, annotation.criterion
-        is_contradictory = await self._contradicts_own_verdicts(review)
-        return SavedReview(review, event, is_contradictory=is_contradictory)
 
     async def _contradicts_own_verdicts(self, review: NewReview) -> bool:
         """Whether a saved verdict contradicts other verdicts of the same annotator on the item.
@@ -447,7 +451,10 @@ class ReviewRecorder:
     # -- verdicts
 
     def compose_verdict(self, subject: ReviewSubject, verdict_key: str) -> NewReview | Refusal:
-        """Compose a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
+        """Compose the review that a verdict key means, such as `fail` with the fault `checker`.
+
+        `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`.
+        """
         key = VERDICT_KEY_BY_NAME[verdict_key]
         question = subject.question
         value = question.value_to_store(key.value)
@@ -456,6 +463,7 @@ class ReviewRecorder:
             return self._ask_for_labels()
         fault = key.fault or self._find_fault_to_keep(subject)
 
+        # The text says in the status line what was saved.
         text = format_verdict_with_criterion(value, question.criterion)
         if key is GOLDEN_WRONG_KEY:
             text = GOLDEN_WRONG_PREFIX + text

@@ -140,6 +140,7 @@ class SiblingSearch:
         detail = await self._session.read(lambda store: store.read_detail(item))
         changed_verdicts: dict[str, dict[str, bool | None]] = {}
         summary = ""
+        # The effects are of one run, then of two and so on. The last ones are of all runs.
         async for effects in measure_effects(self._session, self._golden, detail, golden_fix):
             changed_verdicts = effects.changed_verdicts
             summary = effects.summary

@@ -102,9 +102,10 @@ class DisagreementCursor(Cursor):
         if self.case is None or self.case.disagreement.target == ITEM:
             return
 
-        # The line belongs above the frame of the call.
-        call_address = get_enclosing_call_address(self.case.disagreement.target)
+        # For a call or an argument, the line stands above the frame of the call. Otherwise, it
+        # stands above the part itself.
         marker_index = self._target_index()
+        call_address = get_enclosing_call_address(self.case.disagreement.target)
         for index, block in enumerate(self.blocks):
             if block.key == call_address:
                 marker_index = index

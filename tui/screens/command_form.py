@@ -135,21 +135,24 @@ MAX_LISTED_FILES = 2_000
 
 
 def complete_path(text: str) -> str | None:
-    """Return the text with the name of the first file or folder that begins so. None without such
-    a file. A folder gets a slash.
+    """Complete a typed path, such as `~/data/res`, with the name of the first file or folder that
+    begins so. None without such a file. A folder gets a slash.
     """
     folder_text, slash, beginning = text.rpartition("/")
     if not text or beginning == "~":
         return None
+
     typed_folder = folder_text + slash
     # `expanduser` leaves a text such as `~x` as it is if no user has this name.
     folder = os.path.expanduser(typed_folder) if slash else "."  # noqa: PTH111
     try:
         names = [_complete_name(entry) for entry in islice(os.scandir(folder), MAX_LISTED_FILES)]
     except (OSError, ValueError):
+        # The folder does not exist, cannot be read, or is no valid path.
         return None
 
-    # Hidden files are completed only if the user typed the dot.
+    # After a slash, any name matches that begins with a letter or digit. So hidden files are
+    # completed only if the user typed the dot.
     possible_beginnings = (beginning,) if beginning else tuple(VISIBLE_STARTS)
     matches = [name for name in names if name.startswith(possible_beginnings)]
     if not matches:
@@ -226,14 +229,18 @@ class FormFields(VerticalScroll):
         index = self._focused_index
         if index is None or index >= len(self.fields):
             return []
+
         field = self.fields[index]
         if field.descriptions:
             return _choice_lines(field, self.inputs[index].value, width)
+
+        # A blank stands before each line. What does not fit is cut from the last line.
         cells = width - 1
         rows = sanitize_and_wrap(sanitize(field.help_with_choices), cells)
         if len(rows) > HELP_ROWS:
-            last_row = truncate(" ".join(rows[HELP_ROWS - 1 :]), cells)
-            rows = [*rows[: HELP_ROWS - 1], last_row]
+            n_whole_rows = HELP_ROWS - 1
+            rest = " ".join(rows[n_whole_rows:])
+            rows = [*rows[:n_whole_rows], truncate(rest, cells)]
         return [make_line(f" {row}", "dim") for row in rows]
 
     @property
@@ -342,9 +349,12 @@ class FormError:
 
 
 def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormError:
-    """Return the error message of a command that failed, else its last line. Options are named as
-    the fields of the form.
+    """Return why a command failed, in the words of its form: the message names fields instead of
+    options.
+
+    The result also has the first of these options, so that its field can get the focus.
     """
+    # The first line with an error counts, else the last line.
     lines = result.text.strip().splitlines() or ["the command failed"]
     error_lines = [line for line in lines if "error" in line or "Error" in line]
     error_line = error_lines[0] if error_lines else lines[-1]
@@ -431,21 +441,25 @@ class CommandFormScreen(BottomDialog[str | None]):
             folder: Folder `.fcreview` of the workspace, for copied text.
         """
         super().__init__()
+        self._form_title = title
+        self._fields = fields
         self._format_line = format_line
         self._describe_scope = describe_scope
         self._folder = folder
-        self._progress = ""
-        """Last progress report of the running command."""
-        self._timer = ProgressTimer(self, self._show_running)
-        self._form_title = title
-        self._fields = fields
-        self._command_runner = run
+
+        # The form of an export proposes an output, which changes with the format.
         self._proposed_output = ""
         """Text that the form itself entered as the output of an export."""
         for field in fields:
             if field.name == "output":
                 self._proposed_output = field.default
+
+        self._command_runner = run
         self._is_running = False
+        """Whether the command runs."""
+        self._progress = ""
+        """Last progress report of the running command."""
+        self._timer = ProgressTimer(self, self._show_running)
 
     def compose(self) -> ComposeResult:
         with Vertical() as container:
@@ -490,17 +504,23 @@ class CommandFormScreen(BottomDialog[str | None]):
             self.query_one("#form-help", LineBlock).show(lines)
 
     def _follow_export_format(self) -> None:
-        """Propose a file or folder that fits the chosen format, unless the user entered another."""
-        boxes = {}
-        for field, box in zip(self._fields, self._form.inputs, strict=False):
-            boxes[field.name] = box
-        if "format" not in boxes or "output" not in boxes:
+        """Propose a file or folder that fits the chosen format, unless the user entered another.
+
+        Only the form of an export has a format and an output.
+        """
+        input_by_field = {}
+        # The inputs may not have been created yet.
+        for field, field_input in zip(self._fields, self._form.inputs, strict=False):
+            input_by_field[field.name] = field_input
+        if "format" not in input_by_field or "output" not in input_by_field:
             return
-        proposal = propose_output_name(boxes["format"].value.strip())
-        is_untouched = boxes["output"].value == self._proposed_output
+
+        proposal = propose_output_name(input_by_field["format"].value.strip())
+        output_input = input_by_field["output"]
+        is_untouched = output_input.value == self._proposed_output
         if proposal and is_untouched:
             self._proposed_output = proposal
-            boxes["output"].value = proposal
+            output_input.value = proposal
 
     def _draw_command(self) -> None:
         """Draw the command that the form stands for."""

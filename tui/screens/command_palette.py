@@ -444,8 +444,9 @@ class PaletteProvider(Provider):
         open_item = partial(self._context.open_item, item.item)
         command = PaletteCommand("item", sanitize(item.id), open_item, help=help_text)
 
-        is_exact = item.id.lower() == query.lower()
+        # The store has found the item by its id, so the match only says which letters to mark.
         match = match_query_words(command.label, query) or FuzzyMatch(0)
+        is_exact = item.id.lower() == query.lower()
         return command.to_search_hit(EXACT_SCORE if is_exact else 0, match, self._style)
 
 
@@ -652,16 +653,20 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         if not self.is_on_stack:
             # Textual's search for commands goes on after the palette has closed.
             return
+
+        # Remember the command that the user moved to.
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
 
         # A score of 1 or more is a match of whole words, and a lower one a match letter by letter.
+        # Without a query, the score is 0.
         shown_commands = commands
         if any(command.hit.score >= 1 for command in commands):
-            shown_commands = [each for each in commands if not 0 < each.hit.score < 1]
+            shown_commands = [command for command in commands if not 0 < command.hit.score < 1]
         super()._refresh_command_list(command_list, shown_commands, clear_current)
 
-        prompts = [each.prompt for each in command_list.options]
+        # Textual has selected the first command of the new list.
+        prompts = [option.prompt for option in command_list.options]
         if selected_prompt in prompts:
             command_list.highlighted = prompts.index(selected_prompt)
         elif not self._query:

@@ -223,14 +223,15 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         runs_by_rate = sort_runs_by_pass_rate(runs, blind=False)
         sampled = [row for row in runs_by_rate if row.run in sampled_runs]
         unsampled = [row for row in runs_by_rate if row.run not in sampled_runs]
-
         self._runs = sampled + unsampled
-        # The samples are read and estimated later. An estimate from an earlier sample that is still
-        # computed would mark its run as estimated.
+
+        # The samples are read and estimated later. If an estimate from an earlier sample were still
+        # computed, its result would mark the run as estimated.
         self.workers.cancel_group(self, "own estimates")
-        self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
-        self._unread_runs = sampled_runs
         self._estimated_runs = frozenset()
+        self._unread_runs = sampled_runs
+        # Runs without a sample have nothing to read.
+        self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
 
         run_numbers = [row.run for row in self._runs]
         self._list.cursor = run_numbers.index(cursor_run) if cursor_run in run_numbers else 0
@@ -667,16 +668,19 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
         Every action waits for the list of runs. Actions on a run also wait for its sample and form.
         """
+        # Actions of the app, such as its help, need nothing from this screen.
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
+
         run = self._selected_run
         needs_sample = action in ("focus_form", "review_sample")
         if not needs_sample or run is None or self._form.has_focus_within:
             return False
-
         sample = self._selected_sample
         if sample is None:
             return True
+
+        # The form is built for one run and sample.
         needs_form = action == "focus_form" and self._command_service is not None
         is_form_built = self._form_inputs == self._current_form_inputs(run, sample)
         return needs_form and not is_form_built

@@ -250,8 +250,10 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             ):
                 self._effects = effects
                 self._draw()
-        except Exception as error:  # a fix can be saved even if another run cannot be read
+        except Exception as error:
+            # The correction can be saved even if another run cannot be read.
             error_text = sanitize(str(error) or type(error).__name__)
+
         self._plan = await self._siblings.plan(self._golden_fix)
         self._is_complete = True
         self._draw()
@@ -302,17 +304,24 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     @work(exclusive=True, group="siblings")
     async def _measure_siblings(self) -> None:
-        """Recompute the verdicts on the siblings in all runs, and show them one by one."""
+        """Recompute the verdicts on the siblings in all runs, and show them one by one.
+
+        If the user pressed a verdict key in the meantime, close with this verdict.
+        """
         error_text = ""
         try:
             for fix in self._plan.possible_fixes:
-                if fix.question.item not in self._plan.annotations:
+                is_measured = fix.question.item in self._plan.annotations
+                if not is_measured:
                     await self._siblings.measure(fix, self._plan, self._reason, self._status)
                     self._draw()
-        except Exception as error:  # the correction of the item itself can be saved
+        except Exception as error:
+            # The correction of the item itself can still be saved. A verdict key that was pressed
+            # for all of them is forgotten.
             self._plan.is_chosen = False
             self._verdict_key = ""
             error_text = sanitize(str(error) or type(error).__name__)
+
         self._is_complete = True
         self._draw()
         if error_text:

@@ -102,12 +102,16 @@ class ItemPane(Vertical):
         """
         super().__init__()
         self._session = session
-        self.text = ItemText(id="item-text")
         self.make_screen = make_screen
+
+        # The item: who reads it, who displays it, and who records reviews of it.
+        self._prefetcher = ItemPrefetcher(session, view)
+        self.text = ItemText(id="item-text")
+        self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
         self._opened: int | None = None
         """Number of the item that was opened or requested last."""
-        self._prefetcher = ItemPrefetcher(session, view)
-        self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
+
+        # The list beside the pane.
         self.is_awaiting_list = False
         """Whether the pane waits for the next item from the list.
 
@@ -115,19 +119,23 @@ class ItemPane(Vertical):
         """
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
-        self.is_named_above = False
-        """Whether the top line of the screen shows the id of the item."""
         self.follows_list = False
         """Whether the pane shows the item under the cursor of the list beside it, because the
         list has the focus.
         """
+
+        # What the lines around the item show.
+        self.is_named_above = False
+        """Whether the top line of the screen shows the id of the item."""
         self._is_marked_as_focused = False
         """Whether the header shows that this pane, and not the list beside it, has the focus."""
+        self._message = NO_MESSAGE
+        self._unavailable_key_message = NO_MESSAGE
+
+        # What keys review, and when.
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
         self._key_guard = KeyGuard(session.key_guard_time)
-        self._message = NO_MESSAGE
-        self._unavailable_key_message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")

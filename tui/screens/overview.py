@@ -89,6 +89,17 @@ A higher screen gives it a third of the height.
 """
 LISTS_IN_BLIND_MODE = ("estimates", "queue", "failures")
 """Lists that blind mode has, or that ask whether to end it."""
+ACTIONS_THAT_REVEAL_VERDICTS = (
+    "adjudicate",
+    "check",
+    "suspects",
+    "compare",
+    "ranking",
+    "estimates",
+    "export",
+    "report",
+)
+"""Actions of the overview that are hidden in blind mode, without their group."""
 MAX_SCORE_LINES = 6
 MIN_SCORE_LINES = 2
 MIN_NEXT_ROWS = 6
@@ -436,9 +447,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             if run.run not in overview.sampled_runs or run.run in self._estimated_runs:
                 continue
             estimate = await self._loader.load_estimate(run, is_low_priority=True)
+            # A later call can cancel this one at each `await`, and omits the runs that have an
+            # estimate. So the reviews are counted before the estimate is stored.
             if estimate is not None:
-                # Counted before the estimate is kept: a later call can cancel this one in between,
-                # and it passes over the runs that have an estimate.
                 overview.seen_review_counts[run.run] = await self._count_seen_reviews(run)
             overview.estimates[run.run] = estimate
             self._estimated_runs.add(run.run)
@@ -926,11 +937,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
         hidden: set[str] = set()
         if self._overview.blind:
-            names = (
-                *("adjudicate", "check", "suspects", "compare", "ranking"),
-                *("estimates", "export", "report"),
-            )
-            hidden.update(f"overview.{name}" for name in names)
+            hidden.update(f"overview.{name}" for name in ACTIONS_THAT_REVEAL_VERDICTS)
         is_typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         if is_typing:
             hidden.add("app.help")

@@ -103,9 +103,8 @@ class PagerScreen(GuardedScreen[bool]):
         super().__init__()
         self._title = title
         self._folder = folder
-        self._find = find
-        self._hit = -1
-        """Offset of the current match of the search, or -1."""
+
+        # A text that must be loaded is empty until the screen has loaded it.
         if isinstance(text, str):
             self._load_text = None
             self._text = PagerText(text, indent_json(text))
@@ -113,8 +112,14 @@ class PagerScreen(GuardedScreen[bool]):
             self._load_text = text
             self._text = PagerText("", "")
         self._raw = False
+        """Whether the text is shown as it is, instead of indented."""
         self._depth: int | None = None
         """Number of indentation levels that are shown, or None for all."""
+
+        self._find = find
+        """Text that was searched last."""
+        self._hit = -1
+        """Offset of the current match of the search, or -1."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -239,14 +244,16 @@ class PagerScreen(GuardedScreen[bool]):
 
         `step`: 1 for the next match, -1 for the previous one.
         """
+        # Another text is searched from the beginning. The same text is searched from its last hit.
         if text != self._find:
             self._hit = -1
+        self._find = text
+
         if self._depth is not None:
-            # The search must also find folded lines.
+            # Unfold all levels, because the search must also find folded lines.
             self._depth = None
             self._view.show(TextSource(self._displayed_text))
 
-        self._find = text
         self._view.highlight = text.casefold()
         hit = find_match_offset(self._displayed_text, text, self._hit, step)
         if hit is None or self._view.document_layout is None:

@@ -202,15 +202,19 @@ class PaletteContext:
 
         None if there is no such run, or several.
         """
-        matches = []
+        with_name = []
+        with_model = []
+        with_part_of_name = []
         for run in self.runs:
             if name in (str(run.run), format_run_name(run), run.run_name):
-                matches.append(run)
-        # The model and a part of the name count only if no run has this number or name.
-        if not matches:
-            matches = [run for run in self.runs if name == run.info.model]
-        if not matches:
-            matches = [run for run in self.runs if name.lower() in run.run_name.lower()]
+                with_name.append(run)
+            if name == run.info.model:
+                with_model.append(run)
+            if name.lower() in run.run_name.lower():
+                with_part_of_name.append(run)
+
+        # A model or a part of the name counts only if no run has this number or name.
+        matches = with_name or with_model or with_part_of_name
         return matches[0] if len(matches) == 1 else None
 
     def show_comparison(self, run_a: RunRow, run_b: RunRow) -> None:
@@ -400,8 +404,12 @@ async def _return_to_queue(
         pane = find_focused_item_pane(app)
         go_back = getattr(pane or screen, "action_back", screen.dismiss)
         go_back()
-        if not await session.actions.wait_until_idle():
+
+        # Reviews may still be written. If one cannot be saved, the screen says so and stays open.
+        has_succeeded = await session.actions.wait_until_idle()
+        if not has_succeeded:
             return
+        # Closing takes effect only after Textual has handled its messages.
         while app.screen is screen and find_focused_item_pane(app) is pane:
             await asyncio.sleep(CLOSE_POLL_INTERVAL)
     queue.call_later(callback, queue)

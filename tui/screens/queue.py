@@ -326,7 +326,10 @@ class QueueScreen(GuardedScreen[None]):
             )
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
-        """At the start, open the overview of several runs, or say how to go on."""
+        """At the start, open the overview of several runs, or say how to go on.
+
+        The runs are read again later, and then nothing of this happens.
+        """
         self._split.draw_item_header()
         opens_overview = self._opens_overview
         self._opens_overview = False
@@ -336,6 +339,7 @@ class QueueScreen(GuardedScreen[None]):
             self.handle_kept_keys()
             return
 
+        # Keys that were pressed before the runs were read act now.
         self.handle_kept_keys()
         if not self._is_share_mentioned and self.state.file is None:
             self._suggest_queue_file()
@@ -348,12 +352,17 @@ class QueueScreen(GuardedScreen[None]):
     async def _suggest_queue_file(self) -> None:
         """If a queue file assigns unreviewed items to the annotator, show which keys open it."""
         share = await self._session.read_in_background(find_unfinished_share)
+        is_covered = self.app.screen is not self
+        if share is None or is_covered:
+            return
+
+        # The first key opens the overview, and the second one opens the queue file there.
         key_names = find_action_key_names(self.app)
         keys = []
         for action_id in ("queue.overview", "overview.queue"):
             if key_names.get(action_id):
                 keys.append(key_names[action_id])
-        if share is None or not keys or self.app.screen is not self:
+        if not keys:
             return
 
         queue_name, n_left = share
@@ -398,7 +407,11 @@ class QueueScreen(GuardedScreen[None]):
             self.apply_overview_choice(choice)
 
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Open the menu or list the items that the user chose on the overview."""
+        """Open the menu or list the items that the user chose on the overview.
+
+        A choice is the name of a menu of the queue, and the value chosen in it, such as `runs` and
+        the number of a run. The name `menu` opens the menu that the value names.
+        """
         menu_name, value = choice
         if self._starts_blind_session(menu_name, value):
             return
@@ -406,6 +419,7 @@ class QueueScreen(GuardedScreen[None]):
             self.action_show_list(value)
             return
 
+        # The overview is about all items, so the choice replaces the filters of the queue.
         self._levels.show_all_items(all_runs=True)
         is_showing_suspects = self.state.queue == SUSPECTS_QUEUE
         if menu_name == "clusters" or (menu_name == "runs" and is_showing_suspects):

@@ -150,12 +150,14 @@ class QueueMenus:
         """
         menu = self.menus[menu_name]
         settings_before = self._state.settings
+        # When the menu is opened again, its cursor is on this choice.
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
 
         if menu.adds_level or opened_from == OVERVIEW:
             reopened = menu_name if opened_from is None else opened_from
             self._levels.push_level(settings_before, cursor, reopened)
+        # A new level shows other items, so its cursor is at the first one.
         return CursorPosition() if menu.adds_level else cursor
 
     @property
@@ -261,15 +263,24 @@ class QueueMenus:
         if self._run_list is None:
             self._run_list = RunListState()
         runs = self.runs or []
+
+        # The queue shows all runs, so the cursor is on the run that was chosen last.
         initial_run = self._state.run
         if initial_run is None:
             initial_run = self._levels.lists.selections.get("runs")
 
+        # Comparisons and scores reveal verdicts, so blind review has neither.
         if self._state.blind:
-            # Comparisons and scores reveal verdicts.
-            return RunsScreen(runs, self._run_list, initial_run, None, None)
-        load_scores = partial(load_own_scores, self._session, runs)
-        return RunsScreen(runs, self._run_list, initial_run, self._make_compare_screen, load_scores)
+            return RunsScreen(
+                runs, self._run_list, initial_run, make_compare_screen=None, load_own_scores=None
+            )
+        return RunsScreen(
+            runs,
+            self._run_list,
+            initial_run,
+            make_compare_screen=self._make_compare_screen,
+            load_own_scores=partial(load_own_scores, self._session, runs),
+        )
 
     def _make_compare_screen(self, run_a: int, run_b: int) -> Screen[Any]:
         from fcreview.tui.screens.compare import CompareScreen
@@ -602,20 +613,24 @@ class QueuePane(Vertical):
         If another view is loaded, the message replaces the rows, because they do not belong to that
         view.
         """
-        if self._target is None:
+        if not self.is_loading:
             return
-        if self._page is None:
+        is_first_page = self._page is None
+        if is_first_page:
             self._line_bar("rates").show(header.store_loading_line(seconds))
             return
+
         activity = header.describe_loading(self._state, self._menus.selected_runs)
-        line = progress_message(activity, seconds, self._cancel_key)
-        if self.list.is_waiting or self.is_changing_view:
-            self._shown = self._requested
-            self.list.show_waiting(line)
-            self._draw_header()
-            self.post_message(self.RowsHidden())
-        else:
-            self.show_message(line)
+        text = progress_message(activity, seconds, self._cancel_key)
+        if not self.is_changing_view and not self.list.is_waiting:
+            # The same view is loaded again, so its rows stay on screen.
+            self.show_message(text)
+            return
+
+        self._shown = self._requested
+        self.list.show_waiting(text)
+        self._draw_header()
+        self.post_message(self.RowsHidden())
 
     @work(exclusive=True, group="view")
     async def _load_view(self, requested: QueueState, cursor: CursorPosition, message: str) -> None:

@@ -539,13 +539,15 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         """
         if self._choices is None:
             return
-        # The value of a group's line is its name. The runs of a group stand below its line.
+
+        # The value of a group's line is its name, and that of a run's line is a number. The runs
+        # of a group stand below its line, so the last name above the cursor is the group.
         values_up_to_cursor = self._choices.values[: self.list.cursor + 1]
         group_names = [value for value in values_up_to_cursor if isinstance(value, str)]
         if not group_names or values_up_to_cursor[-1] == ALL_RUNS:
             return
-
         group_name = group_names[-1]
+
         unfolded_groups = self._list_state.unfolded
         is_unfolded = group_name in unfolded_groups
         if is_unfolded == unfold:

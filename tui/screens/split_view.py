@@ -53,19 +53,25 @@ class SplitView(Horizontal):
         self._session = session
         self._state = state
         self._queue = queue
+        self._has_new_reviews = False
+        """Whether an item was reviewed since the list was last read."""
+
         self.item_pane: ItemPane | None = None
         """Item pane. None until it is first needed."""
+        self._creation_lock = asyncio.Lock()
+        """Held while the item pane is created, so that it is created once."""
         self.is_item_focused = False
         """Whether the item pane, and not the list, was focused last."""
-        self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
         """Whether the item pane gets the focus as soon as it exists."""
         self._is_taking_over = False
         """Whether the item pane is taking over the item of a closed `ItemScreen`."""
-        self._has_new_reviews = False
-        """Whether an item was reviewed since the list was last read."""
+
+        # While the cursor of the list moves quickly, its item is shown only after a delay.
         self._last_move = 0.0
+        """Time of the last move of the list's cursor, in seconds of the monotonic clock."""
         self._delayed_request: Worker[None] | None = None
+        """Task that shows the item after the delay. None if no item is delayed."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
@@ -102,6 +108,7 @@ class SplitView(Horizontal):
         divider.display = is_split
         divider.visible = has_no_borders
 
+        # Beside a list, the key that moves left from the item focuses the list.
         if self.item_pane is not None:
             self.item_pane.text.focus_list = self.item_pane.action_back if is_split else None
         self._draw_focus()
@@ -189,24 +196,32 @@ class SplitView(Horizontal):
         self._show_current_item()
 
     def _show_current_item(self, *, reread: bool = False) -> None:
-        """Show the item under the list's cursor, unless the item pane has the focus."""
+        """Show the item under the list's cursor in the pane beside the list.
+
+        Nothing changes while the pane has the focus, while it gets the item of another screen, or
+        while other rows are being loaded. With `reread`, the item is read again.
+        """
         if not self.is_split or self._list_follows_item:
             return
         if self._is_taking_over or self._queue.is_changing_view:
             return
 
+        # An empty list has no item to show.
         rows = self._queue.list
         if not rows.total:
             if self.item_pane is not None:
                 self.item_pane.visible = False
             return
+
+        # If the row is still being loaded, this method is called again when it is there.
         row = rows.row_at(rows.cursor)
         if row is None:
-            # The row is still being loaded.
             return
+
+        # The pane is created for the first item, after the list is drawn.
         if self.item_pane is None:
-            if not self._creation_lock.locked():
-                # The list must be drawn first.
+            is_being_created = self._creation_lock.locked()
+            if not is_being_created:
                 self.call_after_refresh(self._create_item_pane)
             return
 

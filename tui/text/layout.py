@@ -187,11 +187,13 @@ class DocumentLayout:
         """
         target = RowPosition(block=index, row=0)
         header = RowPosition(block=min(header_index, index), row=0)
-        top = self.move_position(target, -(self.height // 3))
+        third_of_window = self.height // 3
+        top = self.move_position(target, -third_of_window)
 
         is_header_hidden = header < top
         if is_header_hidden:
-            # With the header in the first row of the window, the block must begin above the last.
+            # The header can be the first row of the window if the block then begins in the second
+            # last row or above.
             second_last_row = self.move_position(header, self.height - 2)
             if target <= second_last_row:
                 top = header

@@ -465,11 +465,14 @@ def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2
     Hints that do not fit are omitted from the end, except the last `n_always_shown` ones. The gaps
     between hints are as wide as the line allows.
     """
+    n_optional = max(len(hints) - n_always_shown, 0)
+    always_shown = list(hints[n_optional:])
+
+    # Omit the last optional hint, until a blank fits between all hints.
     shown_hints = list(hints)
-    while _find_hint_gap(shown_hints, cells) < 1 and len(shown_hints) > n_always_shown:
-        # The least important of the optional hints is the last one.
-        last_optional_hint = len(shown_hints) - n_always_shown - 1
-        del shown_hints[last_optional_hint]
+    while n_optional > 0 and _find_hint_gap(shown_hints, cells) < 1:
+        n_optional -= 1
+        shown_hints = [*hints[:n_optional], *always_shown]
     gap = " " * max(_find_hint_gap(shown_hints, cells), 1)
 
     line = LineBuilder()

@@ -281,12 +281,15 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     The first forms keep the character at `kept_index`, where the id begins to differ from other
     ids. The later forms are worse. They are used if other ids already have all of the first forms.
     """
-    index_before = max(kept_index - 1, 0)
+    # Beginnings that are long enough to contain the character, each with the end of the id.
     for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):
         yield _cut_after_head(text, head_cells, width)
+    # The text from the character before it on.
+    index_before = max(kept_index - 1, 0)
     yield _cut_before_and_keep_last_word(text, index_before, width)
     yield _cut_before(text, index_before, width)
 
+    # Beginnings of any length with the end of the id, then ends alone.
     for head_cells in range(width - 1):
         yield _cut_after_head(text, head_cells, width)
     for start in range(1, len(text)):
@@ -312,6 +315,7 @@ def _cut_before_and_keep_last_word(text: str, start: int, width: int) -> str:
     Without room for both, only the text from `start` is kept.
     """
     ellipsis = symbols().ellipsis
+    # The last word begins where the one before it ends, with a sign such as `_`.
     last_word_start = max(_find_word_ends(text), default=len(text))
     ending = ellipsis + text[last_word_start:]
     middle_cells = width - display_width(ending)

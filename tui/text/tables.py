@@ -207,19 +207,25 @@ def omit_parts(table: Table, cells: int) -> Table:
 
     while _measure_smallest_width(shown) > cells:
         lowest_priority = min(column.priority for column in shown.columns)
-        # The intervals go before a column that is more important.
-        is_graphic_drawn = shown.graphic_at is not None and not shown.has_bars
-        if is_graphic_drawn and lowest_priority > GRAPHIC_PRIORITY:
+        has_intervals = shown.graphic_at is not None and not shown.has_bars
+        if has_intervals and lowest_priority > GRAPHIC_PRIORITY:
+            # All columns are more important than the intervals.
             shown = replace(shown, graphic_at=None)
         elif lowest_priority < ALWAYS_SHOWN:
-            # Half of a pair, such as `only B` without `only A`, would mislead.
-            omitted = [
-                column.title for column in shown.columns if column.priority == lowest_priority
-            ]
-            shown = shown.without(omitted)
+            shown = _without_columns_of_priority(shown, lowest_priority)
         else:
             break
     return shown
+
+
+def _without_columns_of_priority(table: Table, priority: int) -> Table:
+    """Return the table without the columns of a priority.
+
+    They are omitted together, because half of a pair, such as `only B` without `only A`, would
+    mislead.
+    """
+    titles = [column.title for column in table.columns if column.priority == priority]
+    return table.without(titles)
 
 
 def _measure_smallest_width(table: Table) -> int:

@@ -326,9 +326,11 @@ class GuardedScreen(Screen[T]):
             self._held_keys = ()
             return False
 
+        # A screen without widgets keeps all other keys.
         has_widgets = self.is_mounted
         if has_widgets:
-            if event is self._released_key or self._must_ignore_any(actions):
+            was_already_kept = event is self._released_key
+            if was_already_kept or self._must_ignore_any(actions):
                 return False
             must_wait = self.must_keep_keys or self._must_wait_for_any(actions)
             if not self._held_keys and not must_wait:

@@ -257,9 +257,13 @@ class FilterLine(Vertical):
         super().__init__(id=id)
         self.display = False
         self.kind = ""
+        """What the user types: `filter` or `search`."""
         self._hint = ""
+        """Text below the input while there is nothing else to say."""
         self._filters = filters
+
         self._completion_context = CompletionContext(blind=filters.blind)
+        """Values that the completions offer."""
         self._last_completion: _InsertedCompletion | None = None
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
@@ -354,9 +358,11 @@ class FilterLine(Vertical):
     # -- completion
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show the completions of the word that is being typed."""
+        """Show the completions of the word that is being typed, or else a hint."""
         event.stop()
         self._last_completion = None
+        # Only filters have completions. The line also asks for a search, or for the name of a
+        # filter to save.
         if self.kind != "filter" or not self.display or self._filter_to_save is not None:
             return
 
@@ -364,10 +370,13 @@ class FilterLine(Vertical):
         word = find_word_at_cursor(event.value, cursor).text
         if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
             self._read_saved_filters()
+
         completions = []
         if word:
             completions = list_completions(event.value, cursor, self._completion_context)
-        message = format_completions(completions, 0) if completions else self._hint
+        message = self._hint
+        if completions:
+            message = format_completions(completions, 0)
         self._show_message(message, "dim")
 
     def _read_saved_filters(self) -> None:
@@ -390,6 +399,7 @@ class FilterLine(Vertical):
         line = self.query_one(FilterInput)
         last = self._last_completion
         if last is not None and last.edited_text == line.value:
+            # The text is still as the last completion left it.
             choices = last.choices
             index = (last.index + 1) % len(choices)
         else:
@@ -419,13 +429,16 @@ class FilterLine(Vertical):
         """Replace the text by an earlier one (`by` negative) or a later one of the same kind."""
         if self._filter_to_save is not None:
             return
+        # The latest text is at the end of the history, with the index -1. 0 stands for new text.
         entries = self._filters.list_recent_texts(self.kind)
-        # 0 stands for new text, and negative numbers count from the end of the history.
-        index = max(-len(entries), min(self._history_index + by, 0))
-        if index != self._history_index:
-            self._history_index = index
-            text = entries[index] if index else ""
-            self._set_text(text, len(text))
+        oldest_index = -len(entries)
+        index = max(oldest_index, min(self._history_index + by, 0))
+        if index == self._history_index:
+            return
+
+        self._history_index = index
+        text = "" if index == 0 else entries[index]
+        self._set_text(text, cursor=len(text))
 
     def action_save(self) -> None:
         """Ask for a name under which to save the filter. An invalid filter is not saved."""

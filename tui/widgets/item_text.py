@@ -104,15 +104,19 @@ class ItemText(DocumentView):
         self.document_cursor = document_cursor
         self.show(BlockSource(document_cursor.blocks), cursor=document_cursor.index)
         self._show_cursor()
+
         blocks = document_cursor.blocks
-        difference = first_difference_index_inside(blocks, document_cursor.index)
-        if document_cursor.options.suspicion is not None and not blocks[difference].is_suspect:
-            # No argument has the reasons, so the first line with the strongest reason is shown.
+        difference_index = first_difference_index_inside(blocks, document_cursor.index)
+        is_suspect_item = document_cursor.options.suspicion is not None
+        if is_suspect_item and not blocks[difference_index].is_suspect:
+            # The reasons for the suspicion stand at the top, not at the difference. Both are
+            # scrolled into view.
             self.reveal(0, entire_block=False)
-            self.reveal(difference, entire_block=False, keep_previous=True)
+            self.reveal(difference_index, entire_block=False, keep_previous=True)
             return
-        header = find_header_index(blocks, difference)
-        self.reveal_in_context(difference, header, only_if_hidden=True)
+
+        header_index = find_header_index(blocks, difference_index)
+        self.reveal_in_context(difference_index, header_index, only_if_hidden=True)
 
     @property
     def is_start_visible(self) -> bool:

@@ -290,15 +290,25 @@ class QueueList(LineList):
 
     def __init__(self, *, blind: bool, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.columns = EMPTY_COLUMNS
+        self._blind = blind
         self.version = 0
+        """Number that changes with the view. Rows that were requested for an earlier version are
+        ignored.
+        """
         self.is_waiting = False
         """Whether a message replaces the rows until another view is loaded."""
+
+        self.columns = EMPTY_COLUMNS
         self._column_widths = ColumnWidths()
-        self._blind = blind
+        """Widths of the longest texts of the view, from which the columns are chosen."""
+
+        # The rows are read in windows, as the list is scrolled.
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
+        """Index of a window -> its rows. The window that was read last is at the end."""
         self._requested: set[int] = set()
+        """Indexes of the windows that are being read."""
         self._short_names: dict[tuple[int, int, int], dict[str, str]] = {}
+        """Results of `_short_names_in_window`."""
 
     def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
         """Drop all rows and show another view of `total` rows.

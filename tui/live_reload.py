@@ -562,7 +562,11 @@ class LiveReload:
         return True
 
     def _show_new_data(self, shows: Sequence[ShowReload], summary: str) -> None:
-        """Show the prepared data on the queue and on the item panes, and the summary in front."""
+        """Show the prepared data on the queue and on the item panes.
+
+        The summary of what changed is shown in front, for some seconds. `shows`: one function for
+        the queue, then one for each item pane, the topmost last.
+        """
         is_queue_in_front = len(self._app.screen_stack) == 1
         show_in_front = shows[0] if is_queue_in_front else shows[-1]
         for show in shows:

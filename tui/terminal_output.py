@@ -327,13 +327,21 @@ class CellWriter:
         """
         ranges: list[CellRange] = []
         for run in sorted(runs, key=lambda run: (run.row, run.first)):
-            if ranges and ranges[-1].row == run.row:
-                previous = ranges[-1]
-                if self._is_cheaper_than_jump(state, rows[run.row], previous.end, run.first):
-                    ranges[-1] = previous._replace(end=run.end)
-                    continue
-            ranges.append(CellRange(run.row, first=run.first, end=run.end))
+            if ranges and self._can_join(ranges[-1], run, state, rows):
+                ranges[-1] = ranges[-1]._replace(end=run.end)
+            else:
+                ranges.append(CellRange(run.row, first=run.first, end=run.end))
         return ranges
+
+    def _can_join(
+        self, cell_range: CellRange, run: _CellRun, state: GraphicState, rows: dict[int, Row]
+    ) -> bool:
+        """Whether a later run belongs to the range before it, because both are in one row and near
+        each other.
+        """
+        if cell_range.row != run.row:
+            return False
+        return self._is_cheaper_than_jump(state, rows[run.row], cell_range.end, run.first)
 
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
         """Whether writing the cells from `first` to `end` takes no more bytes than moving the
@@ -687,9 +695,10 @@ def _replace_cells(row: list[Cell | None], start: int, new_cells: Sequence[Cell]
     other one shows, so its content becomes unknown (None).
     """
     end = start + len(new_cells)
-    n_missing = end - len(row)
+    n_missing = max(end - len(row), 0)
     row.extend([None] * n_missing)
 
+    # The halves that stay are before the first new cell, and after the last one.
     cut_halves = []
     if _is_second_half(row, start):
         cut_halves.append(start - 1)

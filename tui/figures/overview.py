@@ -172,6 +172,7 @@ def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview
             shares = store.measure_queue_progress(name, only_annotator)
             design = read_queue(store.workspace, name).design
         except QueueError:
+            # The overview omits a queue file that cannot be read.
             continue
         queues += [QueueProgress(name, share) for share in shares]
         # The design of a random sample names the runs from which the items were drawn.
@@ -918,14 +919,15 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", facts="to estimate accuracy")
 
+    # The run that needs most labels counts.
     n_needed = 0
     for estimate in overview.estimates.values():
         if estimate is not None:
             n_needed = max(n_needed, estimate.needed or 0)
 
     # Before the sample is reviewed, the number of labels that it lacks is not known.
-    is_sample_reviewed = all(progress.n_reviews_left == 0 for progress in overview.queues or ())
     facts = format_count(len(overview.sampled_runs), "run")
+    is_sample_reviewed = all(progress.n_reviews_left == 0 for progress in overview.queues or ())
     if n_needed and is_sample_reviewed:
         labels = format_count(n_needed, "more label")
         facts = f"{labels} for {symbols().plus_minus} 2 points"

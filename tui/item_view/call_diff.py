@@ -286,9 +286,11 @@ def _choose_golden_width(cells: int, needed_golden: int, needed_predicted: int) 
     """
     half = cells // 2
     cells_left_by_predicted = cells - needed_predicted
-    if needed_golden <= cells_left_by_predicted:
+    both_fit = needed_golden <= cells_left_by_predicted
+    if both_fit:
         preferred = min(half, GOLDEN_COLUMN_CELLS)
         return min(max(preferred, needed_golden), cells_left_by_predicted)
+
     if needed_golden < half:
         return needed_golden
     return max(half, cells_left_by_predicted)
@@ -595,14 +597,16 @@ def _stacked_lines(row: ArgumentRow, predicted_spans: list[Span], cells: int) ->
         label = "    both".ljust(SIDE_LABEL_CELLS)
         return [_stacked_heading(row, None, cells), ((label, "dim"), (window.text, "dim"))]
 
+    # The heading names the position of the first difference, if it is known.
     first_difference = None
     if predicted_spans:
         first_difference, _ = predicted_spans[0]
-    position = first_difference or 0
     heading = _stacked_heading(row, first_difference, cells)
-    golden_lines = _stacked_golden_lines(row, golden, position, value_cells)
+
+    shown_position = first_difference or 0
+    golden_lines = _stacked_golden_lines(row, golden, shown_position, value_cells)
     predicted_lines = _stacked_predicted_lines(
-        row, predicted, position, value_cells, predicted_spans
+        row, predicted, shown_position, value_cells, predicted_spans
     )
     return [heading, *golden_lines, *predicted_lines]
 

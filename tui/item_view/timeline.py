@@ -405,13 +405,15 @@ def _judged_labels_row(item: Item, golden_labels: Sequence[str], verdict: Verdic
     The labels, such as dialogue acts, are shown like a golden and a predicted argument.
     """
     predicted = [str(label) for label in verdict.value]
-    passes = item.rule if item.official is None else item.official
+
     # `=`: equal labels, `~`: other labels that pass nevertheless, `!`: other labels that fail.
     state: DiffState = "!"
+    passes = item.rule if item.official is None else item.official
     if set(predicted) == set(golden_labels):
         state = "="
     elif passes:
         state = "~"
+
     reason = None
     if state != "=":
         reason = f"labels from judge {verdict.by or ''}".rstrip()

@@ -196,12 +196,12 @@ def _conversation_items_line(
     room = cells - line_width(ending) - len(CONVERSATION_LABEL) - 1
 
     shown = _ShownSiblings(siblings, displayed_index, first=displayed_index, last=displayed_index)
-    # Begin with the displayed item alone, and add one neighbour at a time.
+    # Begin with the displayed item alone. Add a neighbour at the left or at the right, as long as
+    # one fits, so that the displayed item stays in the middle.
     while True:
         fitting = [wider for wider in shown.list_wider() if line_width(wider.build_line()) <= room]
         if not fitting:
             break
-        # The displayed item stays in the middle.
         shown = min(fitting, key=lambda wider: wider.imbalance)
     return ((CONVERSATION_LABEL, "dim"), *shown.build_line(), *ending)
 

@@ -486,11 +486,15 @@ def _golden_fix_lines(decision: GoldenFixDecision, detail: ItemDetail, cells: in
         source = f"{separator}{names}{separator}{sanitize(decision.time[:DATE_CHARS])}"
     title = GOLDEN_STATUS_TITLES[decision.status]
     lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
+
+    # The calls below already show the corrected answer.
     if detail.corrected_item is not None:
         return lines + paragraph_lines("", _describe_comparison(detail.row), cells, style="dim")
+
     if decision.golden_fix is not None:
         text = json.dumps(decision.golden_fix, ensure_ascii=False)
         lines += paragraph_lines("", text, cells, style="golden", max_rows=MAX_GOLDEN_FIX_ROWS)
+    # Only an accepted correction counts, so that the verdict is recomputed.
     if decision.counts:
         effect = _describe_rescored_verdict(detail.row)
         lines += paragraph_lines("", effect, cells, style="dim")
@@ -798,10 +802,12 @@ def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
     """
     shown = []
     for verdict in indexed.verdicts.get(target, ()):
-        is_silent = not verdict.rationale and verdict.value is not False
-        if verdict.source == "human" or (verdict.source == "judge" and is_silent):
-            continue
-        shown.append(verdict)
+        # Verdicts of people are shown as reviews.
+        is_automatic = verdict.source != "human"
+        is_silent_pass = not verdict.rationale and verdict.value is not False
+        is_silent_judge = verdict.source == "judge" and is_silent_pass
+        if is_automatic and not is_silent_judge:
+            shown.append(verdict)
     for verdict in indexed.argument_verdicts.get(target, ()):
         if verdict.criterion in ARGUMENT_FLAGS and verdict.value is True:
             shown.append(verdict)
@@ -1222,15 +1228,22 @@ class _ArgumentOfCall:
 
 def _list_arguments_of_calls(blocks: Sequence[Block]) -> list[_ArgumentOfCall]:
     """List the arguments of the calls, without nested values. Differing ones come first."""
-    arguments = []
+    differing = []
+    others = []
     function = ""
     for index, block in enumerate(blocks):
+        # The heading of a call has its function. The blocks of its arguments follow.
         if block.function:
             function = block.function
         _, separator, name = block.key.partition("/arg:")
-        if separator and block.is_argument:
-            arguments.append(_ArgumentOfCall(index, name, function, block.differs))
-    return sorted(arguments, key=lambda argument: not argument.differs)
+        if not separator or not block.is_argument:
+            continue
+        argument = _ArgumentOfCall(index, name, function, block.differs)
+        if argument.differs:
+            differing.append(argument)
+        else:
+            others.append(argument)
+    return differing + others
 
 
 def _find_mentioned_argument(arguments: Sequence[_ArgumentOfCall], reason: str) -> int | None:

@@ -313,6 +313,7 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     """
     if golden == predicted:
         return 0
+
     # Begin with the whole word in which the values differ.
     n_common = measure_common_prefix((golden, predicted))
     word_starts = [match.end() for match in WORD_BOUNDARY.finditer(golden, 0, n_common)]
@@ -322,6 +323,8 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     n_equal_in_word = n_common - start
     if n_equal_in_word + MIN_COMMON_CHARS >= width:
         start = n_common - CONTEXT_CHARS
+
+    # The ellipsis for only a few characters would save no room.
     return start if start >= MIN_COMMON_CHARS else 0
 
 

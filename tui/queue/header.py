@@ -363,23 +363,28 @@ def _list_rate_variants(
     The first form is complete. Each next form shortens one more part, the least important one
     first.
     """
-    steps = [_Shortening.RECOMPUTED_WORD, _Shortening.INCIDENTS, _Shortening.DETAILS]
+    least_important_first = [
+        _Shortening.RECOMPUTED_WORD,
+        _Shortening.INCIDENTS,
+        _Shortening.DETAILS,
+    ]
     if estimate is not None:
-        steps += [_Shortening.CORRECTED, _Shortening.INTERVAL]
-    steps += [_Shortening.DISAGREEMENTS, _Shortening.REPEATED, _Shortening.ONLY_COUNT]
-    steps.append(_Shortening.NO_DISAGREEMENTS)
+        least_important_first += [_Shortening.CORRECTED, _Shortening.INTERVAL]
+    least_important_first += [
+        _Shortening.DISAGREEMENTS,
+        _Shortening.REPEATED,
+        _Shortening.ONLY_COUNT,
+        _Shortening.NO_DISAGREEMENTS,
+    ]
 
     variants = []
-    for n_steps in range(len(steps) + 1):
-        taken = frozenset(steps[:n_steps])
-        rates = _format_rates(totals, estimate, taken, lacks_dataset=lacks_dataset)
-        if _Shortening.NO_DISAGREEMENTS in taken:
-            variants.append(rates)
-            continue
-        disagreements = _format_disagreements(
-            totals.disputed, adjudicate_key, is_short=_Shortening.DISAGREEMENTS in taken
-        )
-        variants.append((*rates, *disagreements))
+    for n_shortened in range(len(least_important_first) + 1):
+        shortenings = frozenset(least_important_first[:n_shortened])
+        parts = _format_rates(totals, estimate, shortenings, lacks_dataset=lacks_dataset)
+        if _Shortening.NO_DISAGREEMENTS not in shortenings:
+            is_short = _Shortening.DISAGREEMENTS in shortenings
+            parts += _format_disagreements(totals.disputed, adjudicate_key, is_short=is_short)
+        variants.append(parts)
     return variants
 
 

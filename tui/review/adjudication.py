@@ -123,22 +123,24 @@ class CaseList:
         disagreements follow the other cases of the item. The displayed case stays the same.
         """
         displayed = self.current
-        new_cases: dict[CaseKey, AdjudicationCase] = {}
+        unresolved_cases: dict[CaseKey, AdjudicationCase] = {}
         for disagreement in unresolved:
             case = AdjudicationCase(item, disagreement)
-            new_cases[case.key] = case
+            unresolved_cases[case.key] = case
 
-        insertion_index = len(self.cases)
+        # Update the cases that the list has already. Those that remain are new.
+        index_after_item = len(self.cases)
         for index, case in enumerate(self.cases):
             if case.item != item:
                 continue
-            insertion_index = index + 1
-            still_unresolved = new_cases.pop(case.key, None)
+            index_after_item = index + 1
+            still_unresolved = unresolved_cases.pop(case.key, None)
             case.resolved = still_unresolved is None
             if still_unresolved is not None:
                 case.disagreement = still_unresolved.disagreement
-        self.cases[insertion_index:insertion_index] = new_cases.values()
 
+        new_cases = list(unresolved_cases.values())
+        self.cases = self.cases[:index_after_item] + new_cases + self.cases[index_after_item:]
         if displayed is not None:
             self.at = self.cases.index(displayed)
 
@@ -428,7 +430,10 @@ class Adjudicator:
         self._add_action(partial(self._save, case, adjudication))
 
     async def _load_cases(self) -> None:
-        """Load the disagreements of the view, and show the first one."""
+        """Load the disagreements of the view, and show the first one.
+
+        A message says that the annotators are anonymous and in random order.
+        """
         await self._session.open_journal()
         disagreements = await self._session.read(
             lambda store: store.analysis.fetch_disagreements(self._view)

@@ -255,12 +255,13 @@ def _answer_card_lines(
     """
     answers = case.disagreement.answers
     # A blank stands between two cards.
-    fitting_per_row = (cells + 1) // (MIN_CARD_CELLS + 1)
-    per_row = max(min(len(answers), fitting_per_row), 1)
+    n_fitting_per_row = (cells + 1) // (MIN_CARD_CELLS + 1)
+    per_row = max(min(len(answers), n_fitting_per_row), 1)
     n_card_rows = ceil(len(answers) / per_row)
     if n_card_rows * MIN_CARD_ROWS > max_rows:
         return _one_line_answers(case, cells, max_rows, overflow_hint)
 
+    # All rows of cards have the same height.
     max_content_rows = max_rows // n_card_rows - BORDER_ROWS
     layout = _CardLayout(
         cells=cells,

@@ -438,14 +438,17 @@ class ItemReviewer:
 
     @queued_action
     async def _record_score(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score of the item. On items without scores, a digit chooses the reason of an
-        override.
+        """Record the digit that the user pressed: a score of the item or, on an item without
+        scores, the number of the reason for the last override.
+
+        An override is a review that contradicts an automatic verdict.
         """
         has_scores = bool(find_score_criteria(subject.detail))
         if has_scores and value not in SCORE_VALUES:
             self._show_message("scores are 0, 1 and 2", "warn")
             return
-        # On an item without scores, the digits from 1 select an override reason.
+
+        # Reasons are counted from 1.
         can_record_reason = self.override_reasons.can_digits_record_reason(subject.item)
         if not has_scores and value > 0 and can_record_reason:
             await self._save_override_reason(value)

@@ -95,7 +95,9 @@ class KeyGuard:
         `find_flush_time`: returns the time at which the terminal received the frame, or infinity if
         it has not received the frame yet.
         """
-        if self._find_flush_time is _never:
+        # Only the first frame with the item counts.
+        is_first_frame = self._find_flush_time is _never
+        if is_first_frame:
             self._find_flush_time = find_flush_time
 
     def is_item_ambiguous(self, key_time: float | None) -> bool:

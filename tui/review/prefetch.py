@@ -94,12 +94,17 @@ class ItemPrefetcher:
     """Reads the items of one view, and prefetches items that are likely to be displayed next."""
 
     def __init__(self, session: Session, view: View) -> None:
+        self._session = session
         self.view = view
+        """Items among which the annotator moves."""
         self.prefetches_other_runs = False
         """Whether the rows of the same item in other runs are prefetched too."""
-        self._session = session
+
+        # What was read in advance.
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
+        """Number of an item -> the item, which may still be being read."""
         self._neighbours: Neighbours | None = None
+        """Numbers of the items that the annotator probably opens next."""
         self._generation = 0
         """Number of switches to another store. Results from before a switch are dropped."""
         self._numbers: dict[tuple[ItemKey, bool], int] = {}

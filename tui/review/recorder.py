@@ -609,11 +609,18 @@ class ReviewRecorder:
     def _is_item_complete(
         self, subject: ReviewSubject, annotation: Annotation, *, completes_in_other_queues: bool
     ) -> bool:
-        """Whether the item is completely reviewed with the annotation."""
+        """Whether the item is completely reviewed with the annotation.
+
+        In a queue for the review of judges, this is so if all judge verdicts on the item are
+        answered. In other queues, `completes_in_other_queues` says it.
+        """
         if not self.is_judged_queue:
             return completes_in_other_queues
-        answers = [(annotation.target, annotation.criterion)]
-        return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
+        new_answers = [(annotation.target, annotation.criterion)]
+        unanswered = find_unanswered_judge_verdicts(
+            subject.detail, self._session.annotator, new_answers
+        )
+        return not unanswered
 
     # -- reviews without a verdict, and golden fixes
 

@@ -221,6 +221,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         The key line and the help omit them.
         """
         case = self.adjudicator.cases.current
+        # The target of verdict keys is always the part on which annotators disagree.
         hidden = {"item.target"}
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
             hidden.add("adjudication.other")

@@ -368,15 +368,20 @@ def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormE
 
 def _name_fields(message: str, title_by_option: Mapping[str, str]) -> str:
     """Replace the options in an error message by the titles of their fields."""
+    # The message may be about one option, and name it first.
     option_error = OPTION_ERROR.search(message)
-    if option_error is not None and option_error[1] in title_by_option:
-        message = f"{title_by_option[option_error[1]]}: {option_error[2]}"
+    if option_error is not None:
+        option = option_error[1]
+        reason = option_error[2]
+        if option in title_by_option:
+            message = f"{title_by_option[option]}: {reason}"
 
-    def name_field(match: re.Match[str]) -> str:
-        option = match[1]
-        return f'"{title_by_option[option]}"' if option in title_by_option else match[0]
+    # Other options in the message are named in quotes.
+    def quote_title(match: re.Match[str]) -> str:
+        title = title_by_option.get(match[1])
+        return match[0] if title is None else f'"{title}"'
 
-    message_with_titles = OPTION_NAME.sub(name_field, message)
+    message_with_titles = OPTION_NAME.sub(quote_title, message)
     return LISTED_OPTION.sub("", message_with_titles)
 
 

@@ -627,7 +627,10 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         are_commands_listed = self._GATHER_COMMANDS_GROUP not in running_searches
         if not is_query_current or not are_commands_listed:
             return False
-        return not running_searches or not needs_items or self._has_moved
+
+        # A search that still runs is the one for items.
+        are_items_listed = not running_searches
+        return are_items_listed or not needs_items or self._has_moved
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
         """Run the method of a key after the methods of earlier keys."""

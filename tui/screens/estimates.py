@@ -509,10 +509,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _name_user_in_help(self, fields: Sequence[FormField]) -> list[FormField]:
         """Add the name of the user to the help of the field with the annotators."""
         user_name = f" You are {sanitize(self._session.annotator)}."
-        return [
-            replace(field, help=field.help + user_name) if field.name == "annotators" else field
-            for field in fields
-        ]
+        named_fields = []
+        for field in fields:
+            if field.name == "annotators":
+                named_fields.append(replace(field, help=field.help + user_name))
+            else:
+                named_fields.append(field)
+        return named_fields
 
     def _current_form_inputs(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values from which the fields of the form are built."""

@@ -639,6 +639,7 @@ class ItemPane(Vertical):
         """
 
         def open_prompt(subject: ReviewSubject) -> None:
+            """Open the dialog when the actions of earlier keys have run."""
             if not self.is_in_front:
                 # The user has gone to another screen in the meantime.
                 return

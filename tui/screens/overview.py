@@ -414,6 +414,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
 
         def set_progress(done: int, total: int) -> None:
+            """Set the numbers in the store's thread. The timer draws them again and again."""
             self._suspects_done = done, total
 
         read = partial(add_suspect_counts, self._overview, self._view, on_progress=set_progress)

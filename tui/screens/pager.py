@@ -170,10 +170,13 @@ class PagerScreen(GuardedScreen[bool]):
         left.add(f" {sanitize(self._title)}", "strong")
         if message:
             left.add(f"  {message}", "warn")
+
         facts = [format_size(self._text.raw), self._describe_display()]
         if self._view.document_layout is not None:
             facts.append(self._view.document_layout.scroll_position)
-        right = make_line(f"{' · '.join(fact for fact in facts if fact)} ", "dim")
+        # The position is empty if the whole text is visible.
+        joined_facts = " · ".join(fact for fact in facts if fact)
+        right = make_line(f"{joined_facts} ", "dim")
         title = justify_line(left.build(), right, self.app.size.width)
         self.query_one("#pager-title", LineBar).show(title)
 
@@ -267,6 +270,7 @@ class PagerScreen(GuardedScreen[bool]):
 
     def _reveal_hit(self, hit: int, layout: DocumentLayout) -> None:
         """Scroll to the character at index `hit` of the displayed text."""
+        # The pager shows only texts, so the source is a `TextSource`.
         source = layout.source
         if not isinstance(source, TextSource):
             source = TextSource(self._displayed_text)

@@ -598,8 +598,9 @@ class QueueScreen(GuardedScreen[None]):
         """
         if not self._levels.above:
             return {}
-        level = self._levels.above[-1]
-        return {"queue.quit": level.opened_from or "back"}
+        # The label is the menu or screen that opens again, such as `clusters`.
+        level_above = self._levels.above[-1]
+        return {"queue.quit": level_above.opened_from or "back"}
 
     @property
     def hidden_actions(self) -> frozenset[str]:

@@ -329,31 +329,39 @@ class QueuePane(Vertical):
         super().__init__()
         self._session = session
         self._state = state
+        """What the list should show. Menus and filters change it before the rows are loaded."""
         self._menus = menus
+
+        # What is on screen.
         self._shown = state
         """Copy of the state whose rows are on screen.
 
         It changes only when another view has been loaded.
         """
-        self._requested = state
-        """Copy of the state whose rows were requested last. They are on screen or being loaded."""
-        self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""
         self._estimate: PassRateEstimate | None = None
         self._estimated_run: int | None = None
         """Number of the run that the estimate is of."""
-        self._first_item: int | str | None = None
-        """Id or number of the first item to open. None after the item was found."""
-        self.opens_unreviewed = False
-        """Whether to open the first unreviewed item when the view is loaded."""
         self._message = ""
+        self._is_marked_as_focused = False
+        """Whether the title shows that the list, and not the item beside it, has the focus."""
+
+        # What is being loaded.
+        self._loader = QueueLoader(session)
+        self._requested = state
+        """Copy of the state whose rows were requested last. They are on screen or being loaded."""
         self._target: CursorPosition | None = None
         """Cursor position after the current loading of a view. None if no view is being loaded."""
         self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
-        self._is_marked_as_focused = False
-        """Whether the title shows that the list, and not the item beside it, has the focus."""
+        """Displayed name of the key that cancels the loading. Empty if no key does."""
+
+        # Which item to open after loading.
+        self._first_item: int | str | None = None
+        """Id or number of the first item to open. None after the item was found."""
+        self.opens_unreviewed = False
+        """Whether to open the first unreviewed item when the view is loaded."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="rates")

@@ -254,9 +254,10 @@ def _list_columns(
     if len({run.info.lacks_dataset for run in runs}) > 1:
         columns.append(_dataset_column())
 
-    columns.append(_count_column("by you", "yours", 8))
+    # A narrow table omits the columns with the lowest priority.
+    columns.append(_count_column("by you", "yours", priority=8))
     if any(run.n_issues for run in runs):
-        columns.append(_count_column("issues", "n_issues", 1, style="warn"))
+        columns.append(_count_column("issues", "n_issues", priority=1, style="warn"))
     return columns
 
 

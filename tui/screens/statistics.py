@@ -477,7 +477,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     def _make_calibration_table(
         self, figure: Table, *, noun: str, total: int
     ) -> FigureTable[tuple[int, ...]]:
-        """Return the table on screen, with a note that belongs to the chosen group."""
+        """Return a figure as the table on screen, with a note beside its title.
+
+        `noun`, `total`: what the title counts, such as 3 groups.
+        """
         return self.make_table(
             figure,
             noun=noun,

@@ -257,9 +257,10 @@ def measure_distinguishing_endings(names: Sequence[str]) -> int:
     texts = _RunNameTexts.index_names(names)
     width = 0
     for text in texts.from_start:
-        endings = _list_distinguishing_endings(text, texts)
-        if endings:
-            width = max(width, display_width(endings[-1]))
+        endings_widest_first = _list_distinguishing_endings(text, texts)
+        if endings_widest_first:
+            shortest = endings_widest_first[-1]
+            width = max(width, display_width(shortest))
     return width
 
 

@@ -440,12 +440,16 @@ class ItemBody(Horizontal):
     DEFAULT_CSS = "ItemBody { height: 1fr; width: 1fr; }"
 
     def __init__(self, text: ItemText) -> None:
+        """Create the three widgets: `text`, a divider, and the column with the docs."""
         super().__init__()
         self._text = text
+        self._divider = Divider()
         self._docs = DocumentView(gutter=False)
         self._docs.can_focus = False
-        self._divider = Divider()
         self._docs_cells = -1
+        """Width of the docs column. -1 before the first layout."""
+
+        # The docs are drawn again only if they change.
         self._drawn_available: object = None
         """Available functions when the docs column was last drawn."""
         self._drawn_at_cursor: RelevantFunctions = NO_FUNCTIONS

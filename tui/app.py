@@ -425,6 +425,8 @@ class FcreviewApp(App[int]):
             return not isinstance(self.focused, TextArea)
         if action != "palette":
             return True
+
+        # The palette opens on screens without text input.
         if not self.screen_stack:
             return False
         types_colon = self.focused is not None and self.focused.check_consume_key("colon", ":")

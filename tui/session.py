@@ -473,12 +473,14 @@ class Session(SessionSettings):
         Must not be called while a query or a review is running.
         """
         old_store = self._store
-        closes_old_store = old_store is not None and not self._is_store_borrowed
+        was_borrowed = self._is_store_borrowed
         self._store = store
         self._is_store_borrowed = False
         if self._reviewer is not None:
             self._reviewer = self._reviewer.with_store(store)
-        if old_store is not None and closes_old_store:
+
+        # The caller closes a store that it passed in.
+        if old_store is not None and not was_borrowed:
             self._thread.submit(old_store.close)
 
     def uses_store(self, store: Store) -> bool:

@@ -216,6 +216,8 @@ class SignalWakeup:
         self._read_end, self._write_end = socket.socketpair()
         for end in (self._read_end, self._write_end):
             end.setblocking(False)
+
+        # At each signal, Python writes a byte. That it can be read wakes up the event loop.
         self._loop.add_reader(self._read_end, self._discard_wakeup_bytes)
         self._previous_fd = signal.set_wakeup_fd(
             self._write_end.fileno(), warn_on_full_buffer=False

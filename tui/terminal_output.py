@@ -1005,9 +1005,14 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
         self._file = cast(Any, TerminalFile(cast(TextIO, self._file), self.flush_times))
         self._screen_diff.erases = can_erase_with_background()
         self._raw_attributes: list[Any] | None = None
+        """Attributes of the terminal while the app uses it."""
+
         self._is_suspended = False
+        """Whether the terminal was given back after Ctrl+Z."""
         self._is_resuming = False
+        """Whether `_take_terminal_back` is running."""
         self._must_try_to_resume = False
+        """Whether SIGCONT arrived since the last attempt to take the terminal."""
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]

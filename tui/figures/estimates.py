@@ -228,6 +228,7 @@ def _count_outcome(automatic: AutomaticOutcome, statuses: Sequence[ItemStatus]) 
     counts = Counter(status.sample_outcome for status in statuses)
     n_not_drawn = counts[None]
     n_disagreements = counts["in disagreement"]
+    # Items are undecided if annotators disagree or are unsure.
     n_undecided = sum(counts[outcome] for outcome in UNDECIDED)
     return OutcomeCounts(
         automatic,

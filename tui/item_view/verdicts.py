@@ -143,12 +143,12 @@ def _shorten_rule_at_end(line: Line, cells: int) -> Line:
     """Shorten the horizontal rule at the end of a line by `cells`. Other lines stay as they are."""
     if not line:
         return line
-    *parts, (last_text, style) = line
-    is_rule = set(last_text) <= {symbols().rule}
-    if not is_rule:
+    *other_parts, (last_text, style) = line
+    has_only_dashes = set(last_text) <= {symbols().rule}
+    if not has_only_dashes:
         return line
     n_dashes = max(len(last_text) - cells, 0)
-    return (*parts, (last_text[:n_dashes], style))
+    return (*other_parts, (last_text[:n_dashes], style))
 
 
 def _review_mark(opinion: Opinion) -> StyledText:

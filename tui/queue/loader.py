@@ -582,14 +582,17 @@ class QueueNavigator:
 
         The first batch is small, because the caller usually needs only one item.
         """
-        size = FIRST_BATCH
+        batch_size = FIRST_BATCH
         while start < self.count:
-            rows = store.fetch_page(self.view, start, min(size, self.count - start))
-            yield from (row for row in rows if row.stale or not self._has_own_verdict(row))
+            rows = store.fetch_page(self.view, start, min(batch_size, self.count - start))
             if not rows:
                 return
+            for row in rows:
+                # A stale review is of an earlier answer, so it must be done again.
+                if row.stale or not self._has_own_verdict(row):
+                    yield row
             start += len(rows)
-            size = MAX_REMAINING
+            batch_size = MAX_REMAINING
 
     def _has_own_verdict(self, row: QueueRow) -> bool:
         if row.your_bulk and self.view.queue_file:

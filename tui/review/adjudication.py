@@ -300,9 +300,8 @@ class Adjudicator:
         key = VERDICT_KEY_BY_NAME[verdict_key]
         fault = key.fault
         own = self.own_review
-        has_only_fault = own is not None and own.verdict is None
-        if fault is None and own is not None and has_only_fault:
-            # A verdict without a fault would clear the fault that was recorded before it.
+        if fault is None and own is not None and own.verdict is None:
+            # The fault was recorded before the verdict. A verdict without a fault would clear it.
             fault = own.fault
         review = Annotation(verdict=key.value, fault=fault)
         self._queue_review(self._decide_golden(review, key))

@@ -60,11 +60,16 @@ class KeyGuard:
         self.drawn: ReviewSubject | None = None
         """Item and target that the header and the status line name."""
         self._find_flush_time: Callable[[], float] = _never
+        """Returns when the terminal received the first frame with the item. Infinity before."""
+        self._from_list = False
+        """Whether the item is on screen because the cursor of the list moved to it."""
         self._previous: ReviewSubject | None = None
         """The last item that was on screen before the current one. None if it has gone."""
         self._previous_drawn_at = inf
-        self._from_list = False
+        """When the terminal received that item, in seconds of the monotonic clock."""
+
         self._last_press: VerdictPress | None = None
+        """The last press of a verdict key."""
         self._last_verdict: VerdictPress | None = None
         """The last press that was not ignored."""
 

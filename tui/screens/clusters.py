@@ -518,12 +518,13 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         """Group the failures by the next property, such as category or value, and begin at
         the top.
         """
+        # Only some benchmarks have decisive steps. For others, this last grouping is left out.
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(count.clusters) for count in counts)
-        # Only some benchmarks have decisive steps. This grouping is the last one.
         n_groupings = len(GROUPINGS) if has_steps else BY_DECISIVE_STEP
         self._state.grouping = (self._state.grouping + 1) % n_groupings
 
+        # A grouping is counted when it is chosen for the first time.
         self._redraw_with_cursor(0)
         if self._choices is None:
             self._load_table()

@@ -139,15 +139,16 @@ def find_problem_position(problem: str, text: str) -> int:
     strings, the most deeply nested one counts. Returns 0 if it names none.
     """
     depth = 0
-    deepest_match = 0
+    deepest_depth = 0
     position = 0
+    # A token is a bracket or a string.
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             depth += 1
         elif token[0] in "}]":
             depth -= 1
-        elif depth > deepest_match and _contains_name(problem, token[1]):
-            deepest_match = depth
+        elif depth > deepest_depth and _contains_name(problem, token[1]):
+            deepest_depth = depth
             position = token.start()
     return position
 

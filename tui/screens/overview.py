@@ -102,6 +102,8 @@ ACTIONS_THAT_REVEAL_VERDICTS = (
 """Actions of the overview that are hidden in blind mode, without their group."""
 MAX_SCORE_LINES = 6
 MIN_SCORE_LINES = 2
+HIGH_SCREEN_ROWS = 40
+"""Height, in rows, from which on a screen has room for more queue files."""
 MIN_NEXT_ROWS = 6
 MIN_REASON_ROWS = 3 * REASON_LINES
 """Rows of the next actions, and of the failure reasons above them, on a small screen."""
@@ -610,7 +612,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _draw_review_progress(self) -> int:
         """Draw the panel with the progress of the reviews. Return the number of its rows."""
         lines = review_progress_lines(self._overview, self._list_width("reviews"))
-        max_rows = 6 if self.size.height >= 40 else 4
+        is_high_screen = self.size.height >= HIGH_SCREEN_ROWS
+        max_rows = 6 if is_high_screen else 4
         self._show_lines("reviews", lines, max_rows)
         panel = self.query_one("#reviews-panel", Panel)
         panel.set_title("3 Review", format_label_progress(self._overview))

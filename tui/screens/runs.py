@@ -513,11 +513,18 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
     def _find_choice_index(self, values: Sequence[RunChoice], choice: RunChoice | None) -> int:
         """Return the index of a choice, or of its group, or 0."""
-        if choice not in values and self._list_state.grouping:
-            label = GROUP_LABELS[self._list_state.grouping]
-            groups = [label(run) for run in self._runs if run.run == choice]
-            choice = groups[0] if groups else None
-        return values.index(choice) if choice in values else 0
+        if choice in values:
+            return values.index(choice)
+        if not self._list_state.grouping:
+            return 0
+
+        # The group of the run is folded, so the line of the group stands for the run.
+        name_group = GROUP_LABELS[self._list_state.grouping]
+        for run in self._runs:
+            if run.run == choice:
+                group = name_group(run)
+                return values.index(group) if group in values else 0
+        return 0
 
     # -- order, groups and search
 

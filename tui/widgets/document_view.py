@@ -287,6 +287,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.document_layout.resize(self.cells, max(self.size.height, 1))
             for revealed in self._revealed:
                 revealed.reveal_in(self.document_layout)
+            # While the view had no size, all calls of `reveal` were kept. Now the last two matter.
             self._revealed = self._revealed[-2:]
         self._strips = self._render_strips()
 
@@ -297,9 +298,11 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         if n_free_rows <= 0:
             return strips
 
+        # The footer is at the bottom.
         footer = self._render_footer_strips(n_free_rows)
+        n_blank_rows = n_free_rows - len(footer)
         blank = Strip.blank(self.size.width, self.rich_style)
-        return strips + [blank] * (n_free_rows - len(footer)) + footer
+        return strips + [blank] * n_blank_rows + footer
 
     def _render_document_strips(self) -> list[Strip]:
         """Render the visible rows of the document. The mark of the cursor stands before a block's

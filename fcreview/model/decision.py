@@ -239,17 +239,20 @@ def _build_opinion_with_verdict(
     Otherwise, return an opinion with the verdict that follows from the annotator's verdicts on
     other targets.
     """
+    own_opinion: Opinion | None = None
+    for opinion in opinions:
+        if opinion.annotator == annotator and not opinion.is_adjudication:
+            own_opinion = opinion
+            break
+    if own_opinion is not None and is_definite(own_opinion.verdict):
+        return own_opinion
+
     derived_opinion = Opinion(
         annotator=annotator, target=target, criterion=criterion, verdict=verdict
     )
-    for opinion in opinions:
-        if opinion.annotator != annotator or opinion.is_adjudication:
-            continue
-        if is_definite(opinion.verdict):
-            return opinion
-        derived_opinion.tags = opinion.tags
-        derived_opinion.note = opinion.note
-        break
+    if own_opinion is not None:
+        derived_opinion.tags = own_opinion.tags
+        derived_opinion.note = own_opinion.note
     return derived_opinion
 
 
@@ -834,12 +837,13 @@ def _find_decided_fault(
         return _find_common_fault(_select_agreeing(current, outcome.verdict))
 
     last_adjudication = find_latest_adjudication(adjudications)
-    if last_adjudication is None:
-        return _find_common_fault(adjudications) or _find_common_fault(current)
-    if last_adjudication.verdict is True:
-        return last_adjudication.fault
-    agreeing = _select_agreeing(current, last_adjudication.verdict)
-    return _find_common_fault(adjudications) or _find_common_fault(agreeing)
+    counted = current
+    if last_adjudication is not None:
+        if last_adjudication.verdict is True:
+            return last_adjudication.fault
+        counted = _select_agreeing(current, last_adjudication.verdict)
+    # The fault that adjudicators name comes before that of the other annotators.
+    return _find_common_fault(adjudications) or _find_common_fault(counted)
 
 
 def _find_common_golden_fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:

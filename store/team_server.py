@@ -375,6 +375,7 @@ class TeamServer:
         request = "SELECT place, reason FROM fcreview.push(%b::bytea[])"
         reasons: RefusalReasons = {}
         for row in self._fetch(request, list(lines)):
+            # The server counts from 1.
             position = row.get_number(0) - 1
             if not 0 <= position < len(lines):
                 raise AnswerError(_name_request(request))

@@ -653,6 +653,7 @@ class _UserMessages:
         mentions = [self.find_messages_with(value) for value in wrong_values]
         if not wrong_values or not all(mentions):
             return None
+        # The latest mention of a value comes first.
         last_mention = max(numbers[0] for numbers in mentions)
         reason = "The user states values that no golden action contains."
         return DecisiveStep(last_mention, kind="user_choice", reason=reason)

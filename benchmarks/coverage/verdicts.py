@@ -17,7 +17,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.answer_model import MetricCalculator
 from fcreview.stats.estimation import (
     INTERVAL_PERCENTILES,
+    MIN_CATEGORY_ITEMS,
     UNEVEN_INTERVAL_PERCENTILES,
     EstimationInput,
     draw_metrics,
@@ -48,6 +49,7 @@ from fcreview.stats.posterior import (
     draw_posterior,
 )
 from fcreview.stats.sampling import allocate_proportionally as in_proportion
+from fcreview.stats.score_interval import ScoreStratum, compute_score_interval
 
 DESIGNS = ("uniform", "stratified", "extended")
 SIZES = (50, 100, 200)
@@ -68,6 +70,8 @@ class IntervalCoverage:
     bias: float
     """Mean error of the estimate."""
     rmse: float
+    printed: float
+    """Share of the samples with an interval."""
 
 
 class Population:
@@ -91,6 +95,11 @@ class Population:
             n_passing = np.bincount(self.category, self.truth, len(weights))
             self.weights[name] = weights[self.cell_category]
             self.values[name] = float((n_passing * weights).sum())
+
+    def is_category_score(self, name: str) -> bool:
+        """Whether a figure is the pass rate of one category among others."""
+        counted = self.weights[name] != 0
+        return not counted.all() and len(set(self.cell_category[counted])) == 1
 
     def count_cells(self, sample: IntArray, fraction: FloatArray) -> Cells:
         """Count the reviewed and the passed items of a sample in each cell.
@@ -210,7 +219,7 @@ def _draw(generator: np.random.Generator, candidates: IntArray, count: int) -> I
 
 def measure_coverage(
     population: Population, design: str, size: int, repetitions: int
-) -> dict[str, IntervalCoverage]:
+) -> dict[str, IntervalCoverage | None]:
     """Draw samples, and count how often the interval of each score contains the true value.
 
     An extension has a score as its target, so each score has samples of its own. Other samples are
@@ -222,39 +231,84 @@ def measure_coverage(
     if design == "extended":
         names_by_target = {name: [name] for name in all_names}
 
-    found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in all_names}
+    found: dict[str, list[tuple[bool, float, float] | None]] = {name: [] for name in all_names}
     for repetition in range(repetitions):
         for target, names in names_by_target.items():
             cells = population.draw_cells(design, size, target, generator)
             posterior = draw_posterior(cells, DRAWS, repetition)
             for name in names:
-                found[name].append(_measure_interval(population, cells, posterior, name))
-    return {name: _summarize(np.array(each)) for name, each in found.items()}
+                found[name].append(
+                    _measure_interval(population, cells, posterior, name, repetition)
+                )
+    return {name: _summarize(each) for name, each in found.items()}
 
 
 def _measure_interval(
-    population: Population, cells: Cells, posterior: PosteriorDraws, name: str
-) -> tuple[bool, float, float]:
+    population: Population, cells: Cells, posterior: PosteriorDraws, name: str, seed: int
+) -> tuple[bool, float, float] | None:
     """Return whether the interval of a score contains the true value, its half-width, and the error
-    of the estimate.
+    of the estimate. None if the score has no interval.
     """
-    truth = population.values[name]
+    if population.is_category_score(name):
+        return _measure_category_interval(population, cells, name, seed)
     values = (cells.passed + posterior.passes) @ population.weights[name]
     percentiles = UNEVEN_INTERVAL_PERCENTILES
     if name == EVEN:
         values = values[: posterior.n_pooled]
         percentiles = INTERVAL_PERCENTILES
     low, high = np.percentile(values, percentiles)
+    estimated = float(values[: posterior.n_estimated].mean())
+    return _compare_with_truth(population.values[name], low, high, estimated)
+
+
+def _measure_category_interval(
+    population: Population, cells: Cells, name: str, seed: int
+) -> tuple[bool, float, float] | None:
+    """Do the same for the pass rate of a category. A category with few reviewed items has no
+    interval.
+    """
+    indexes = np.flatnonzero(population.weights[name])
+    if cells.reviewed[indexes].sum() < MIN_CATEGORY_ITEMS:
+        return None
+
+    # Each cell of a category has another automatic verdict, and is a pool of its own.
+    own_cells = cells.select(indexes, np.arange(len(indexes)))
+    weights = population.weights[name][indexes]
+    passes = draw_posterior(own_cells, DRAWS, seed).passes[:DRAWS]
+    low, high = np.percentile((own_cells.passed + passes) @ weights, UNEVEN_INTERVAL_PERCENTILES)
+
+    strata = []
+    for index, weight in enumerate(weights.tolist()):
+        stratum = ScoreStratum(
+            int(own_cells.reviewed[index] + own_cells.unreviewed[index]),
+            n_reviewed=int(own_cells.reviewed[index]),
+            n_passed=int(own_cells.passed[index]),
+            weight=weight,
+        )
+        strata.append(stratum)
+    estimated = compute_score_interval(strata, constant=0.0).estimated
+    return _compare_with_truth(population.values[name], low, high, estimated)
+
+
+def _compare_with_truth(
+    truth: float, low: float, high: float, estimated: float
+) -> tuple[bool, float, float]:
     is_covered = bool(low - 1e-12 <= truth <= high + 1e-12)
-    error = float(values[: posterior.n_estimated].mean()) - truth
-    return is_covered, (high - low) / 2, error
+    return is_covered, (high - low) / 2, estimated - truth
 
 
-def _summarize(measured: FloatArray) -> IntervalCoverage:
-    """Summarize (hit, half-width, error) of each repetition."""
-    share, half_width, bias = measured.mean(axis=0).tolist()
+def _summarize(measured: Sequence[tuple[bool, float, float] | None]) -> IntervalCoverage | None:
+    """Summarize (hit, half-width, error) of each repetition that has an interval. None if less than
+    half of them have one.
+    """
+    printed = [each for each in measured if each is not None]
+    if len(printed) < len(measured) / 2:
+        return None
+    numbers = np.array(printed, dtype=float)
+    share, half_width, bias = numbers.mean(axis=0).tolist()
+    rmse = float(np.sqrt((numbers[:, 2] ** 2).mean()))
     return IntervalCoverage(
-        share, half_width=half_width, bias=bias, rmse=float(np.sqrt((measured[:, 2] ** 2).mean()))
+        share, half_width=half_width, bias=bias, rmse=rmse, printed=len(printed) / len(measured)
     )
 
 
@@ -277,6 +331,9 @@ def format_rows(setting: Setting, repetitions: int) -> Iterator[str]:
     for design in designs:
         for size in sizes:
             for name, one in measure_coverage(population, design, size, repetitions).items():
+                if one is None:
+                    # Few samples have enough items of the category.
+                    continue
                 labels = (
                     f"{size / wilson_size(population.values[name], one.half_width):.2f}"
                     if name == EVEN

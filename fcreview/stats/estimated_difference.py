@@ -3,8 +3,9 @@ runs were reviewed.
 
 The estimate is the difference A - B of the pass rates that the runs would have if all questions
 were reviewed. The questions are divided into strata h by their probability to be drawn and by the
-automatic verdicts of both runs. With N_h questions, n_h reviewed ones, and the mean difference d_h
-of their human verdicts (1 if only A passes, -1 if only B passes), the estimate is
+automatic verdicts: equal verdicts, only A passes, only B passes. With N_h questions, n_h reviewed
+ones, and the mean difference d_h of their human verdicts (1 if only A passes, -1 if only B passes),
+the estimate is
 
     t = (K + sum of N_h d_h) / N
 
@@ -251,7 +252,7 @@ class _Question:
     frame: str
     """Joint samples that can draw the question, with its probability."""
     verdicts: str
-    """Verdicts of both runs that were known before the sample was drawn."""
+    """Verdicts of both runs that were known before the sample was drawn (`_classify_pair`)."""
     cluster: str
     decision: Decision
     automatic: Number
@@ -310,7 +311,7 @@ def _build_question(
     return _Question(
         pair.size,
         frame=frames.name(pair),
-        verdicts=f"{_classify(pair.items_a)}, {_classify(pair.items_b)}",
+        verdicts=_classify_pair(pair),
         cluster=pair.cluster,
         decision=_find_decision(pair, assumes_verdicts=assumed is not None),
         automatic=_subtract_passes(automatic_a, automatic_b, pair.size),
@@ -356,6 +357,20 @@ def _find_decision(pair: _ItemPair, *, assumes_verdicts: bool) -> Decision:
     if all(item.status.has_sample_verdict for item in to_review):
         return "reviewed"
     return "reviewed" if assumes_verdicts else "undecided"
+
+
+def _classify_pair(pair: _ItemPair) -> str:
+    """Return the verdicts on the items of both runs that were known before the sample was drawn.
+
+    All pairs with equal verdicts are alike: their automatic difference is 0. Passing and failing
+    pairs apart would be more strata, and the interval of many strata with few differences is too
+    wide (`benchmarks/coverage/joint.py`).
+    """
+    verdicts_a = _classify(pair.items_a)
+    verdicts_b = _classify(pair.items_b)
+    if verdicts_a == verdicts_b:
+        return "equal"
+    return f"{verdicts_a}, {verdicts_b}"
 
 
 def _classify(items: Iterable[JointSampleItem]) -> str:

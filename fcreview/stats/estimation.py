@@ -136,9 +136,15 @@ EstimationMethod = Literal[
     "whole groups",
     "not a mean",
     "few groups",
+    "few items",
     "no target",
     "label errors",
 ]
+MIN_CATEGORY_ITEMS = 10
+"""Number of reviewed items of a sample from which on the pass rate of a category has an estimate.
+With fewer items, the bias of the estimate is larger than a tenth of the interval's half-width
+(docs/coverage.md).
+"""
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
     "all known": "all items that the metric depends on have a human verdict",
@@ -155,6 +161,10 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     ),
     "not a mean": "the metric is not a mean over tasks or conversations",
     "few groups": "too few tasks or conversations of the sample are reviewed",
+    "few items": (
+        f"fewer than {MIN_CATEGORY_ITEMS} items of the category are reviewed as part of a random"
+        " sample. Draw more with fcreview queue extend --target"
+    ),
     "label errors": "the correction for errors of annotators needs a metric that is a mean of item"
     " verdicts",
     "no target": "the metric measures the spread of the results, so there is no true value to"
@@ -164,6 +174,8 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
 CHANGE_TOLERANCE = 1e-9
 WEIGHT_DIGITS = 12
 """Decimals to which the weights of cells are compared."""
+ROUNDING_TOLERANCE = 1e-6
+"""Largest rounding error of a metric, as a part of its change if one more item passes."""
 
 
 def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
@@ -508,21 +520,24 @@ class MetricDraws:
     population: Population
     posterior: PosteriorDraws
     values: Mapping[MetricKey, FloatArray]
+    values_if_all_fail: MetricValues
+    """The metrics if all unreviewed items fail."""
+    seed: int
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
         """Build a variance model for each metric."""
         weights = self._compute_cell_weights(keys)
-        models = {}
-        for key, weight in weights.items():
-            is_even = self.is_evenly_weighted(weight)
-            models[key] = VarianceModel(
-                self.population.cells,
-                posterior=self.posterior,
-                weights=weight,
-                variance=float(self.select_draws(key, weight).var()),
-                quantile=EVEN_QUANTILE if is_even else UNEVEN_QUANTILE,
-            )
-        return models
+        return {key: self._build_variance_model(key, weight) for key, weight in weights.items()}
+
+    def _build_variance_model(self, key: MetricKey, weights: FloatArray) -> VarianceModel:
+        is_even = self.is_evenly_weighted(weights)
+        return VarianceModel(
+            self.population.cells,
+            posterior=self.posterior,
+            weights=weights,
+            variance=float(self.select_draws(key, weights).var()),
+            quantile=EVEN_QUANTILE if is_even else UNEVEN_QUANTILE,
+        )
 
     def _compute_cell_weights(self, keys: Sequence[MetricKey]) -> dict[MetricKey, FloatArray]:
         """Return for each metric by how much it changes if one more item of a cell passes."""
@@ -542,17 +557,25 @@ class MetricDraws:
         values = self.values[key]
         if self.is_evenly_weighted(cell_weights):
             return values[: self.posterior.n_pooled]
+        if self.is_category_score(key, cell_weights):
+            return self._draw_category_values(key, cell_weights)
         return values
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
         """Compute the estimate of a metric: the mean of its draws, minus what the verdicts outside
-        the sample added to them (see `PosteriorDraws.mean_excess`).
+        the sample added to them (see `PosteriorDraws.mean_excess`). The estimate of a category is
+        that of the poststratified formula.
         """
-        is_even = self.is_evenly_weighted(cell_weights)
-        n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
-        values = self.values[key][:n_draws]
-        added = self.posterior.mean_excess @ cell_weights
-        estimated = float(values.mean() - added)
+        if self.is_category_score(key, cell_weights):
+            # The prior moves the mean of the draws too far if a category has few reviewed items.
+            values = self.select_draws(key, cell_weights)
+            estimated = self.compute_score_interval(key, cell_weights).estimated
+        else:
+            is_even = self.is_evenly_weighted(cell_weights)
+            n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
+            values = self.values[key][:n_draws]
+            added = self.posterior.mean_excess @ cell_weights
+            estimated = float(values.mean() - added)
 
         # The estimate is not outside of what the draws found possible.
         lowest = float(values.min())
@@ -564,6 +587,54 @@ class MetricDraws:
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = np.percentile(self.select_draws(key, cell_weights), percentiles)
         return float(low), float(high)
+
+    def is_category_score(self, key: MetricKey, cell_weights: FloatArray) -> bool:
+        """Whether a metric is the pass rate of one category among others."""
+        if self.is_evenly_weighted(cell_weights):
+            return False
+        categories = set()
+        for cell in np.flatnonzero(cell_weights):
+            cell_key = self.population.cell_keys[cell]
+            categories.add((cell_key.run_index, cell_key.category))
+        if len(categories) != 1:
+            return False
+
+        # If the metric is of a part of the category only, its values differ between draws with the
+        # same number of passing items.
+        unexplained = self.values[key] - self.posterior.passes @ cell_weights
+        return float(np.ptp(unexplained)) < ROUNDING_TOLERANCE * float(np.abs(cell_weights).max())
+
+    def _draw_category_values(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
+        """Draw the pass rate of a category from the reviews of its own items.
+
+        The other draws also learn from the items of other categories. They miss the rate of a
+        category that is unlike the others too often (docs/coverage.md).
+        """
+        cells_of_category = np.flatnonzero(cell_weights)
+        strata: dict[tuple[Any, ...], int] = {}
+        stratum_numbers = []
+        for cell in cells_of_category:
+            cell_key = self.population.cell_keys[cell]
+            stratum = (*cell_key.pool, cell_key.stratum)
+            stratum_numbers.append(strata.setdefault(stratum, len(strata)))
+
+        own_cells = self.population.cells.select(cells_of_category, np.array(stratum_numbers))
+        posterior = draw_posterior(own_cells, DEFAULT_DRAWS, self.seed)
+        passes = posterior.passes[: posterior.n_pooled]
+        values: FloatArray = self.values_if_all_fail[key] + passes @ cell_weights[cells_of_category]
+        return values
+
+    def compute_score_interval(self, key: MetricKey, cell_weights: FloatArray) -> ScoreInterval:
+        """Compute the poststratified score interval of a metric that is a sum over items."""
+        cells = self.population.cells
+        n_passed = cells.passed
+        if cells.passed_outside_sample is not None:
+            n_passed = cells.passed + cells.passed_outside_sample
+
+        # What the metric is if all unreviewed items fail, without the part of the passing items.
+        constant = self.values_if_all_fail[key] - float(cell_weights @ n_passed)
+        strata = _build_score_strata(self.population, cell_weights)
+        return compute_score_interval(strata, constant)
 
     def is_evenly_weighted(self, cell_weights: FloatArray) -> bool:
         """Whether cells that differ only in their category have the same weight."""
@@ -595,11 +666,14 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
         return None
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
     posterior = draw_posterior(population.cells, choose_n_draws(len(run.reviewed_items)), seed)
+    unreviewed = list(chain.from_iterable(population.unreviewed))
     return MetricDraws(
         calculator,
         population=population,
         posterior=posterior,
         values=calculator.compute_draws(population, posterior, seed),
+        values_if_all_fail=calculator.compute_with_same_verdict(unreviewed, verdict=False),
+        seed=seed,
     )
 
 
@@ -832,9 +906,8 @@ def _estimate_metrics_without_bounds(
         )
         estimate = metrics.estimate(key, facts.method, facts.counts, estimator)
         if estimate is None and facts.method == "posterior" and metrics.has_both(key):
-            facts = replace(
-                facts, method=_explain_missing_estimate(estimator, metrics.automatic[key], settings)
-            )
+            method = _explain_missing_estimate(estimator, metrics.automatic[key], facts, settings)
+            facts = replace(facts, method=method)
         yield _build_metric_estimate(metric, facts, estimate, settings)
 
 
@@ -902,11 +975,16 @@ def _take_known_value(metric: Metric) -> ValueEstimate | None:
 
 
 def _explain_missing_estimate(
-    estimator: _GroupEstimator | _ItemEstimator, metric: Metric, settings: EstimationSettings
+    estimator: _GroupEstimator | _ItemEstimator,
+    metric: Metric,
+    facts: _MetricFacts,
+    settings: EstimationSettings,
 ) -> EstimationMethod:
     """Return why a sampled metric has no estimate."""
     if isinstance(estimator, _GroupEstimator):
         return "few groups" if estimator.is_mean(metric) else "not a mean"
+    if estimator.has_few_items(metric, facts.counts):
+        return "few items"
     if settings.label_errors is not None:
         return "label errors"
     return "posterior"
@@ -1115,7 +1193,11 @@ class _ItemEstimator:
             )
 
     def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:
-        """Estimate a metric, or return None if its value is unknown in some draws."""
+        """Estimate a metric, or return None if its value is unknown in some draws, or if too few
+        items of its category are reviewed.
+        """
+        if self.has_few_items(metric, counts):
+            return None
         if self._draws is not None and metric.key in self._variance_models:
             model = self._variance_models[metric.key]
             if self._label_errors is not None:
@@ -1128,6 +1210,14 @@ class _ItemEstimator:
         if metric.key in self._answer_draws:
             return _estimate_from_answers(self._answer_draws[metric.key], counts)
         return None
+
+    def has_few_items(self, metric: Metric, counts: ItemCounts) -> bool:
+        """Whether a metric is the pass rate of a category with too few reviewed items."""
+        if self._draws is None or metric.key not in self._variance_models:
+            return False
+        weights = self._variance_models[metric.key].weights
+        is_category = self._draws.is_category_score(metric.key, weights)
+        return is_category and counts.n_random < MIN_CATEGORY_ITEMS
 
     def _find_sensitivity(
         self, draws: MetricDraws, metric: Metric, estimate: ValueEstimate
@@ -1202,18 +1292,7 @@ def _estimate_score_interval(
     draws: MetricDraws, key: MetricKey, model: VarianceModel
 ) -> ValueEstimate:
     """Estimate a metric with the poststratified score interval."""
-    population = draws.population
-    n_passed = population.cells.passed
-    if population.cells.passed_outside_sample is not None:
-        n_passed = population.cells.passed + population.cells.passed_outside_sample
-
-    # What the metric is if all unreviewed items fail, without the part of the passing items.
-    unreviewed = list(chain.from_iterable(population.unreviewed))
-    lowest = draws.calculator.compute_with_same_verdict(unreviewed, verdict=False)[key]
-    interval = compute_score_interval(
-        _build_score_strata(population, model.weights),
-        constant=lowest - float(model.weights @ n_passed),
-    )
+    interval = draws.compute_score_interval(key, model.weights)
     return ValueEstimate(
         interval.estimated,
         low=interval.low,

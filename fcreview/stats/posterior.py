@@ -123,6 +123,20 @@ class Cells:
     def __len__(self) -> int:
         return len(self.pool)
 
+    def select(self, indexes: IntArray, pool: IntArray) -> Cells:
+        """Return some of the cells, with other pools."""
+        known = self.known_outside_sample
+        passed = self.passed_outside_sample
+        return Cells(
+            pool,
+            reviewed=self.reviewed[indexes],
+            passed=self.passed[indexes],
+            unreviewed=self.unreviewed[indexes],
+            inclusion_probability=self.inclusion_probability[indexes],
+            known_outside_sample=None if known is None else known[indexes],
+            passed_outside_sample=None if passed is None else passed[indexes],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:

@@ -101,6 +101,18 @@ def test_strata_by_automatic_verdicts_add_up() -> None:
     assert found.automatic == pytest.approx(100 / 300)
 
 
+def test_questions_with_equal_automatic_verdicts_are_one_stratum() -> None:
+    """Most questions pass in both runs, some fail in both; the automatic difference is 0."""
+    passing = repeat(17, "PP", "PP") + repeat(3, "PP", "PF") + repeat(100, "PP")
+    failing = repeat(14, "FF", "FF") + repeat(1, "FF", "PF") + repeat(65, "FF")
+    found = estimate(passing + failing)
+
+    scale = 200 / 165
+    expected = compute_tango_interval(4 * scale, 0, n=35 * scale)
+    assert (found.low, found.high) == pytest.approx(expected)
+    assert found.value == pytest.approx(4 / 35)
+
+
 def test_p_is_below_5_percent_if_the_interval_excludes_0() -> None:
     generator = np.random.default_rng(1)
     n_significant = 0

@@ -13,6 +13,7 @@ import pytest
 from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.estimation import (
+    MIN_CATEGORY_ITEMS,
     EstimationInput,
     EstimationSettings,
     MetricEstimate,
@@ -20,8 +21,10 @@ from fcreview.stats.estimation import (
     are_bounds_headline,
     estimate_metrics,
     estimate_pass_rate,
+    explain_missing_interval,
 )
 from fcreview.stats.posterior import ItemStatus
+from tests.oracles import betabinom
 
 
 def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
@@ -242,6 +245,66 @@ def test_score_method_agrees_with_the_model() -> None:
         )
         assert formula.high - formula.low == pytest.approx(model.high - model.low, rel=0.4)
     assert by_formula["all items"].low != by_model["all items"].low
+
+
+def make_sampled_items(n: int, n_reviewed: int, seed: int = 4) -> list[ItemStatus]:
+    standings, truth = make_items(n)
+    standings = set_inclusion_probability(standings, n_reviewed / n)
+    sample = np.random.default_rng(seed).choice(n, n_reviewed, replace=False).tolist()
+    review_items(standings, truth, sample, random=True)
+    return standings
+
+
+def compute_category_interval(standings: Sequence[ItemStatus], category: str) -> list[float]:
+    """Return the ends of the middle 97 % of the pass rate of a category. The passes among the
+    unreviewed items with an automatic verdict are beta-binomial (Jeffreys prior).
+    """
+    members = [each for each in standings if each.category == category]
+    n_known = 0
+    chances = np.ones(1)
+    for automatic in (True, False):
+        stratum = [each for each in members if each.automatic is automatic]
+        verdicts = [each.human for each in stratum if each.has_sample_verdict]
+        passed = sum(map(bool, verdicts))
+        left = len(stratum) - len(verdicts)
+        n_known += passed
+        remaining = betabinom(left, passed + 0.5, len(verdicts) - passed + 0.5)
+        chances = np.convolve(chances, remaining.pmf(np.arange(left + 1)))
+    ends = [int(np.searchsorted(np.cumsum(chances), chance)) for chance in (0.015, 0.985)]
+    return [(n_known + end) / len(members) for end in ends]
+
+
+def estimate_category(standings: Sequence[ItemStatus], category: str) -> MetricEstimate:
+    run = replace(make_input(standings), compute_metrics=build_category_metrics)
+    return next(each for each in estimate_metrics(run) if each.name == category)
+
+
+def test_interval_of_a_category_uses_only_its_own_items() -> None:
+    standings = make_sampled_items(150, n_reviewed=70)
+    found = estimate_category(standings, "live")
+    low, high = compute_category_interval(standings, "live")
+    # The ends are drawn, with a standard error of 0.05 half-widths.
+    assert found.low == pytest.approx(low, abs=0.1 * (high - low))
+    assert found.high == pytest.approx(high, abs=0.1 * (high - low))
+
+    # Other verdicts on the items of the other category change nothing.
+    inverted = [
+        replace(each, human=not each.human)
+        if each.category == "simple" and each.has_sample_verdict
+        else each
+        for each in standings
+    ]
+    other = estimate_category(inverted, "live")
+    assert (other.estimated, other.low, other.high) == (found.estimated, found.low, found.high)
+
+
+def test_category_with_few_reviewed_items_has_no_interval() -> None:
+    estimates = estimate(make_sampled_items(300, n_reviewed=30))
+    live = estimates["live"]
+    assert 0 < live.n_random < MIN_CATEGORY_ITEMS
+    assert live.method == "few items" and live.low is None and live.estimated is None
+    assert "fewer than 10" in explain_missing_interval(live.method)
+    assert estimates["all items"].low is not None and estimates["simple"].low is not None
 
 
 def test_plan_counts_fewer_labels_for_wider_intervals() -> None:

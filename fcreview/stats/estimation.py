@@ -590,7 +590,7 @@ class MetricDraws:
 
     def is_category_score(self, key: MetricKey, cell_weights: FloatArray) -> bool:
         """Whether a metric is the pass rate of one category among others."""
-        if self.is_evenly_weighted(cell_weights):
+        if key not in self.values_if_all_fail or self.is_evenly_weighted(cell_weights):
             return False
         categories = set()
         for cell in np.flatnonzero(cell_weights):

@@ -114,7 +114,7 @@ RUNS = (
         figure=AST,
         without_value_check=True,
         flipped_shares=(),
-        alone=("javascript",),
+        alone=("java", "javascript"),
     ),
     Published(
         "BFCL V1 granite",
@@ -125,7 +125,7 @@ RUNS = (
         figure=AST,
         without_value_check=True,
         flipped_shares=(),
-        alone=("javascript",),
+        alone=("java", "javascript"),
     ),
     Published(
         "ACEBench en",

@@ -593,7 +593,7 @@ class MetricDraws:
         if key not in self.values_if_all_fail or self.is_evenly_weighted(cell_weights):
             return False
         categories = set()
-        for cell in np.flatnonzero(cell_weights):
+        for cell in np.flatnonzero(cell_weights).tolist():
             cell_key = self.population.cell_keys[cell]
             categories.add((cell_key.run_index, cell_key.category))
         if len(categories) != 1:
@@ -613,7 +613,7 @@ class MetricDraws:
         cells_of_category = np.flatnonzero(cell_weights)
         strata: dict[tuple[Any, ...], int] = {}
         stratum_numbers = []
-        for cell in cells_of_category:
+        for cell in cells_of_category.tolist():
             cell_key = self.population.cell_keys[cell]
             stratum = (*cell_key.pool, cell_key.stratum)
             stratum_numbers.append(strata.setdefault(stratum, len(strata)))

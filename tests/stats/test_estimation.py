@@ -280,7 +280,7 @@ def estimate_category(standings: Sequence[ItemStatus], category: str) -> MetricE
 
 
 def test_interval_of_a_category_uses_only_its_own_items() -> None:
-    standings = make_sampled_items(150, n_reviewed=70)
+    standings = make_sampled_items(300, n_reviewed=100)
     found = estimate_category(standings, "live")
     low, high = compute_category_interval(standings, "live")
     # The ends are drawn, with a standard error of 0.05 half-widths.

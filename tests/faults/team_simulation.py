@@ -179,7 +179,8 @@ class Simulation:
 
     def run(self) -> None:
         actions: list[Callable[[Machine], None]] = [
-            *[self._review] * 8,
+            *[self._review] * 7,
+            self._review_with_siblings,
             *[self._undo] * 2,
             *[self._sync] * 7,
             *[Machine.poll] * 3,
@@ -208,6 +209,23 @@ class Simulation:
         self.clock.error = machine.clock_error
         machine.journal.append(make_key(self.random.choice(ITEMS)), annotation, blind=True)
 
+    def _review_with_siblings(self, machine: Machine) -> None:
+        """Write a review with the golden fixes of the other items at once, as a reviewer does."""
+        fix = {"city": self.random.choice(["Bonn", "Oslo"])}
+        first, *siblings = self.random.sample(ITEMS, len(ITEMS))
+        journal = machine.journal
+        self.clock.error = machine.clock_error
+        review = journal.make_event(
+            make_key(first), Annotation(verdict=True, golden_fix=fix), blind=False
+        )
+        fixes = [
+            journal.make_event(
+                make_key(sibling), Annotation(golden_fix=fix), blind=False, bulk=review.event
+            )
+            for sibling in siblings
+        ]
+        journal.extend([review, *fixes])
+
     def _make_annotation(self) -> Annotation:
         verdict = self.random.choice([True, False, "unsure"])
         fix = {"city": self.random.choice(["Bonn", "Oslo"])}
@@ -227,12 +245,22 @@ class Simulation:
         return self.random.choice(kinds)
 
     def _undo(self, machine: Machine) -> None:
+        """Retract the last review of an annotator, with the fixes of siblings that belong to it."""
         machine.poll()
         events = [event for event in machine.running.events if event.annotator == machine.name]
-        last = find_last_event(events, machine.name, find_retracted_events(events))
-        if last is not None:
-            self.clock.error = machine.clock_error
-            machine.journal.retract(last)
+        retracted = find_retracted_events(events)
+        last = find_last_event(events, machine.name, retracted)
+        if last is None:
+            return
+
+        group = last.bulk or last.event
+        undone = [
+            event
+            for event in events
+            if group in (event.event, event.bulk) and (event.event, machine.name) not in retracted
+        ]
+        self.clock.error = machine.clock_error
+        machine.journal.retract(*undone)
 
     def _sync(self, machine: Machine) -> None:
         if machine.is_offline:

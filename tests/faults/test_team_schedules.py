@@ -5,10 +5,13 @@ got one too early.
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from fcreview.model.review import Event, find_retracted_events
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.store import Store
@@ -58,6 +61,7 @@ def find_faults(simulation: Simulation) -> list[str]:
             faults += [f"{machine.name}: {len(missing)} lines are missing"] if missing else []
         if machine.store is not None:
             faults += find_faults_of_store(machine)
+    faults += find_faults_of_siblings(merged)
     return faults + find_faults_of_flags(simulation) + find_faults_of_reveal(simulation)
 
 
@@ -76,6 +80,22 @@ def find_faults_of_store(machine: Machine) -> list[str]:
     if cached != right:
         faults.append(f"{machine.name}: the cache contains other figures")
     return faults
+
+
+def find_faults_of_siblings(merged: Sequence[Event]) -> list[str]:
+    """A review and the fixes of siblings that belong to it must all be retracted, or none."""
+    retracted = find_retracted_events(merged)
+    is_retracted: defaultdict[str, set[bool]] = defaultdict(set)
+    groups = {event.bulk for event in merged if event.bulk}
+    for event in merged:
+        group = event.bulk or event.event
+        if group in groups:
+            is_retracted[group].add((event.event, event.annotator) in retracted)
+    return [
+        f"only a part of {group} is retracted"
+        for group, states in is_retracted.items()
+        if len(states) > 1
+    ]
 
 
 def find_faults_of_flags(simulation: Simulation) -> list[str]:

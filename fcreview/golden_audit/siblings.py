@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from heapq import nsmallest
+from itertools import chain, islice
 from typing import Any
 
 from fcreview.golden_audit.question import normalize_text
@@ -34,12 +35,22 @@ only.
 """
 MAX_QUESTIONS_OF_RARE_TRIPLE = 40
 """A word triple that more questions contain is a stock phrase and leads to no candidates."""
+MAX_WORDS = 5_000
+"""Number of words of a text that are compared. The triples of a text of megabytes would take much
+more memory than the text.
+"""
+MAX_CANDIDATES = 200
+"""Number of earlier questions with which a question is compared: those that share most rare word
+triples with it. Without a limit, a file in which each question shares a phrase with every other one
+would take hours. With 100, all siblings in BFCL V4 are found.
+"""
 
 EQUAL_TEXT = 2.0
 """Similarity of equal texts, which is above that of a text that contains another one."""
 
 _WORD = re.compile(r"\w+")
-_Triple = tuple[str, str, str]
+_Feature = str | int
+"""A text, or the hash of three words in a row."""
 _DatasetPart = tuple[str, str]
 """Version of the benchmark, and category."""
 
@@ -86,9 +97,13 @@ class SiblingQuestion:
         return normalize_text(self.user_text)
 
     @cached_property
-    def word_triples(self) -> frozenset[_Triple]:
-        words = _WORD.findall(self.user_text.lower())
-        return frozenset(zip(words, words[1:], words[2:], strict=False))
+    def word_triples(self) -> frozenset[int]:
+        """Hashes of the three words in a row at all places of the first `MAX_WORDS` words. Hashes
+        take less memory than the words.
+        """
+        matches = islice(_WORD.finditer(self.user_text.lower()), MAX_WORDS)
+        words = [match[0] for match in matches]
+        return frozenset(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +252,16 @@ class _SimilarPair:
 
 def _list_similar_pairs(questions: Sequence[SiblingQuestion]) -> list[_SimilarPair]:
     """Return the pairs of questions whose texts are similar enough to be siblings."""
-    pairs = []
+    pairs: list[_SimilarPair] = []
     for first, second in _iter_candidates(questions):
         if not _can_be_siblings(first, second):
             continue
         similarity = _measure_similarity(first, second)
         if similarity >= MIN_SHARED_PART:
             pairs.append(_SimilarPair(first, second, similarity))
+
+    positions = {question.item: position for position, question in enumerate(questions)}
+    pairs.sort(key=lambda pair: (positions[pair.first.item], positions[pair.second.item]))
     return pairs
 
 
@@ -292,24 +310,38 @@ def _measure_similarity(first: SiblingQuestion, second: SiblingQuestion) -> floa
 
 def _iter_candidates(
     questions: Sequence[SiblingQuestion],
-) -> Iterable[tuple[SiblingQuestion, SiblingQuestion]]:
-    """Yield each pair of questions that may ask the same: they have the same text, or share three
-    words in a row that few other questions have.
+) -> Iterator[tuple[SiblingQuestion, SiblingQuestion]]:
+    """Yield pairs of questions that may ask the same: they have the same text, or share three words
+    in a row that few other questions have.
     """
-    questions_by_feature: defaultdict[str | _Triple, list[int]] = defaultdict(list)
-    for number, question in enumerate(questions):
-        questions_by_feature[question.normalized_text].append(number)
-        if len(question.word_triples) >= MIN_WORD_TRIPLES:
-            for triple in question.word_triples:
-                questions_by_feature[triple].append(number)
+    features_of_question = [_list_features(question) for question in questions]
+    counts = Counter(chain.from_iterable(features_of_question))
+    earlier_by_feature: defaultdict[_Feature, list[int]] = defaultdict(list)
+    for number, features in enumerate(features_of_question):
+        n_shared_by_earlier: Counter[int] = Counter()
+        for feature in features:
+            is_shared_by_few = 1 < counts[feature] <= MAX_QUESTIONS_OF_RARE_TRIPLE
+            if is_shared_by_few:
+                n_shared_by_earlier.update(earlier_by_feature[feature])
+                earlier_by_feature[feature].append(number)
+        for earlier in _select_candidates(n_shared_by_earlier):
+            yield questions[earlier], questions[number]
 
-    pairs: set[tuple[int, int]] = set()
-    for numbers in questions_by_feature.values():
-        is_rare = len(numbers) <= MAX_QUESTIONS_OF_RARE_TRIPLE
-        if is_rare:
-            pairs.update(combinations(numbers, 2))
-    for first, second in sorted(pairs):
-        yield questions[first], questions[second]
+
+def _list_features(question: SiblingQuestion) -> list[_Feature]:
+    features: list[_Feature] = [question.normalized_text]
+    if len(question.word_triples) >= MIN_WORD_TRIPLES:
+        features += question.word_triples
+    return features
+
+
+def _select_candidates(n_shared_by_question: Mapping[int, int]) -> list[int]:
+    """Return the questions that share most features, as many as `MAX_CANDIDATES`."""
+    return nsmallest(
+        MAX_CANDIDATES,
+        n_shared_by_question,
+        key=lambda number: (-n_shared_by_question[number], number),
+    )
 
 
 class _Groups:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 
 import pytest
 
 from benchmarks.siblings import AFTER_CORRECTION, find_contradictions_in, list_siblings_against_base
+from fcreview.golden_audit import siblings
 from fcreview.golden_audit.siblings import (
     SiblingQuestion,
     find_contradictions,
@@ -192,3 +193,31 @@ def test_siblings_that_bfcl_corrected_later_are_found(bench: Path) -> None:
         "multi_turn_miss_param": 53,
         "multi_turn_long_context": 65,
     }
+
+
+def test_questions_that_share_phrases_with_all_others_are_compared_with_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Comparing each pair would take hours for a file of some megabytes."""
+    monkeypatch.setattr(siblings, "MAX_CANDIDATES", 3)
+    n_questions = 30
+    words: list[list[str]] = [[] for _ in range(n_questions)]
+    for first, second in combinations(range(n_questions), 2):
+        phrase = [f"{place}{first}x{second}" for place in "abc"]
+        words[first] += phrase
+        words[second] += phrase
+    questions = [make_question("base", " ".join(phrases), "f") for phrases in words]
+    twin = make_question("miss_func", questions[7].user_text, "f")
+
+    n_pairs = len(list(siblings._iter_candidates([*questions, twin])))
+    assert n_questions <= n_pairs <= 3 * (n_questions + 1)
+    assert group_siblings([*questions, twin]) == [[questions[7], twin]]
+
+
+def test_only_the_beginning_of_a_very_long_text_is_compared() -> None:
+    """The word triples of a text of megabytes would take gigabytes."""
+    text = " ".join(f"word{number}" for number in range(3 * siblings.MAX_WORDS))
+    question = make_question("base", text, "f")
+    other = make_question("miss_func", f"{text} and more", "f")
+    assert len(question.word_triples) == siblings.MAX_WORDS - 2
+    assert group_siblings([question, other]) == [[question, other]]

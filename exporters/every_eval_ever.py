@@ -291,7 +291,8 @@ def _make_record(
 ) -> JsonObject:
     """Make the record of a run, in the schema of Every Eval Ever."""
     info = row.info
-    publication = source.selection.publication
+    organization = source.selection.publication.organization
+    developer = find_developer(info, source.selection.publication.developer)
     dataset = format_dataset_name(info.benchmark, info.generation, info.language)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -301,8 +302,8 @@ def _make_record(
             "source_name": "fcreview",
             # The figures are computed from the replies of the model, not copied from a page.
             "source_type": "evaluation_run",
-            "source_organization_name": publication.organization or UNKNOWN,
-            "evaluator_relationship": "other",
+            "source_organization_name": organization or UNKNOWN,
+            "evaluator_relationship": describe_evaluator(organization, developer),
             "additional_details": {"fcreview": version("fcreview"), "run_name": row.run_name},
         },
         "eval_library": {
@@ -313,11 +314,35 @@ def _make_record(
         "model_info": {
             "name": info.model,
             "id": info.model,
-            "developer": publication.developer or UNKNOWN,
+            "developer": developer or UNKNOWN,
             "additional_details": {"deployment_type": UNKNOWN, "model_availability": UNKNOWN},
         },
         "evaluation_results": _make_results(row, dataset, figures),
     }
+
+
+def find_developer(run: Run, given_developer: str) -> str:
+    """Return who made the model: the first part of a name such as `openai/gpt-4o`, or else the name
+    that the user gave.
+    """
+    developer, separator, _ = run.model.partition("/")
+    is_name = bool(separator) and bool(_simplify(developer))
+    return developer if is_name else given_developer
+
+
+def describe_evaluator(organization: str, developer: str) -> str:
+    """Return what the evaluator is for the model: its developer, or somebody else. If one of both
+    is unknown, so is the relationship, for which the schema has `other`.
+    """
+    if not organization or not developer:
+        return "other"
+    is_same = _simplify(organization) == _simplify(developer)
+    return "first_party" if is_same else "third_party"
+
+
+def _simplify(name: str) -> str:
+    """Return a name without case, blanks and punctuation, in which spellings differ."""
+    return re.sub(r"[\W_]+", "", name).casefold()
 
 
 def _describe_reading(row: RunRow) -> dict[str, str]:
@@ -421,9 +446,9 @@ def _make_path(run: Run, record_id: UUID, given_developer: str) -> Path:
     """Return the path of a record, whose folders are the benchmark, the developer of the model and
     the model. `given_developer` counts for a model whose name does not say it.
     """
-    developer, separator, model = run.model.partition("/")
+    developer = find_developer(run, given_developer) or UNKNOWN
+    _, separator, model = run.model.partition("/")
     if not separator:
-        developer = given_developer or UNKNOWN
         model = run.model
     folders = [_make_folder_name(name) for name in (run.benchmark, developer, model)]
     return Path("data", *folders, f"{record_id}.json")

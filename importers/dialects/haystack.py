@@ -34,8 +34,14 @@ def is_haystack_message(message: Mapping[str, Any]) -> bool:
     """Whether a message has a part, or names of fields, that only Haystack writes."""
     if "_role" in message and "_content" in message:
         return True
-    parts = list_objects(message.get("content"))
-    return any("type" not in part and part.keys() & PART_SIGNS for part in parts)
+    return any(map(_is_haystack_part, list_objects(message.get("content"))))
+
+
+def _is_haystack_part(part: Mapping[str, Any]) -> bool:
+    if "type" in part:
+        return False
+    has_reasoning = "reasoning_text" in as_object(part.get("reasoning"))
+    return has_reasoning or bool(part.keys() & PART_SIGNS)
 
 
 def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:

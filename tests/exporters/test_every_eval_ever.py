@@ -12,13 +12,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
+from fcreview.exporters import every_eval_ever
+from fcreview.model.item import Run as ModelRun
 from tests.commands import Done, environment, run_in_this_process
 from tests.exporters.json_schema import list_errors
 
@@ -201,8 +203,34 @@ def test_copies_of_a_run_have_records_of_their_own_and_keep_their_names(
     assert done.err.rstrip().endswith(f"wrote {n_runs} records to out")
 
     words = ["export", "runs", "--format", "eee", "-o", "again", "--developer", "acme"]
+    words += ["--organization", "ACME."]
     assert run_in_this_process(words, tmp_path, home).code == 0
-    assert set(read_records(tmp_path / "again")) == set(records)
+    again = read_records(tmp_path / "again")
+    assert set(again) == set(records)
+    assert list_relationships(records) == {"other"}
+    assert list_relationships(again) == {"first_party"}
+
+
+def list_relationships(records: Mapping[str, Record]) -> set[str]:
+    return {record["source_metadata"]["evaluator_relationship"] for record in records.values()}
+
+
+@pytest.mark.parametrize(
+    ("model", "organization", "developer", "relationship"),
+    [
+        ("openai/gpt-4o", "OpenAI", "openai", "first_party"),
+        ("openai/gpt-4o", "A lab", "openai", "third_party"),
+        ("gpt-4o", "A lab", "", "other"),
+        ("../gpt-4o", "A lab", "", "other"),
+    ],
+)
+def test_relationship_follows_from_the_developer_in_the_name(
+    model: str, organization: str, developer: str, relationship: str
+) -> None:
+    run = ModelRun("generic", "", "", model, "runs")
+    found = every_eval_ever.find_developer(run, "")
+    assert found == developer
+    assert every_eval_ever.describe_evaluator(organization, found) == relationship
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ STEP_FIELDS = {
 CALL_FIELDS = {"tool_call_id", "function_name", "arguments", "extra"}
 RESULT_FIELDS = {"source_call_id", "content", "subagent_trajectory_ref", "extra"}
 ARGUMENT_FIELDS = ("arguments", "input", "args")
+GEMINI_KEYS = {"functionCall", "function_call", "functionResponse", "function_response"}
+"""Keys of Gemini's parts with calls and results."""
 ROLES_BY_SOURCE = {"agent": "assistant", "user": "user", "system": "system"}
 SOURCES_BY_ROLE = {role: source for source, role in ROLES_BY_SOURCE.items()}
 
@@ -150,15 +152,48 @@ def _add_step_with_foreign_parts(
     form already.
     """
     role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
-    message: JsonObject = {"role": role, "content": list(foreign_parts)}
-    if foreign_calls:
-        message["tool_calls"] = [_to_openai_call(call) for call in foreign_calls]
-
     own_step = step
     if isinstance(step.get("message"), list):
         own_parts = [part for part in step["message"] if _is_own_part(part)]
         own_step = step | {"message": own_parts}
-    _add_message(converted, number, message, own_step=own_step)
+    if not foreign_calls:
+        message = _make_message(role, foreign_parts)
+        _add_message(converted, number, message, own_step=own_step)
+        return
+
+    openai_calls = [_to_openai_call(call) for call in foreign_calls]
+    if not foreign_parts:
+        message = {"role": role, "content": [], "tool_calls": openai_calls}
+        _add_message(converted, number, message, own_step=own_step)
+        return
+
+    # The parts can have the form of an API that writes no calls beside them.
+    new_calls = _read_calls(converted, number, role, openai_calls)
+    own_step = own_step | {"tool_calls": [*as_list(own_step.get("tool_calls")), *new_calls]}
+    _add_message(converted, number, _make_message(role, foreign_parts), own_step=own_step)
+
+
+def _make_message(role: str, parts: Sequence[Any]) -> JsonObject:
+    """Return a message with parts. Gemini's messages have them in a field of its own."""
+    keys: set[str] = set()
+    for part in parts:
+        keys |= as_object(part).keys()
+    field = "parts" if keys & GEMINI_KEYS else "content"
+    return {"role": role, field: list(parts)}
+
+
+def _read_calls(
+    converted: ConvertedSteps, number: int, role: str, openai_calls: Sequence[Any]
+) -> Iterator[JsonObject]:
+    """Yield calls of OpenAI's form in ATIF's form. What is not read is added to `converted`."""
+    message = {"role": role, "content": "", "tool_calls": list(openai_calls)}
+    for reading in read_embedded([message], path="steps", first=number - 1):
+        if isinstance(reading, MessageIssue):
+            converted.issues.append(reading)
+            continue
+        for index, call in enumerate(reading.calls):
+            yield _to_own_call(call, f"{number}-{index}")
+        converted.add_unknown_parts(number, reading.unknown_parts)
 
 
 # -- what is ATIF's own

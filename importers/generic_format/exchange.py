@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
 from fcreview.importers.dialects.conversation import MessageIssue
 from fcreview.importers.dialects.detection import is_message_list
-from fcreview.importers.dialects.read import has_messages, has_reply
+from fcreview.importers.dialects.read import SYSTEM_FIELDS, has_messages, has_reply
 from fcreview.importers.dialects.streams import join_stream
 from fcreview.model.wording import format_count
 
 JsonObject = dict[str, Any]
+_MESSAGE_PLACE = re.compile(r"(?P<field>messages|contents|input)\[(?P<number>\d+)\]")
 FIRST_ERROR_STATUS = 400
 FAILED_RESULTS = ("errored", "canceled", "expired")
 """Types of results without a reply in Anthropic's batches."""
@@ -182,6 +185,28 @@ def report_unread_response(line: Any) -> Iterator[MessageIssue]:
             continue
         what = f"{name} has no reply that could be read" if written else f"{name} is empty"
         yield MessageIssue(what, path=name, raw=written)
+
+
+def name_places_in_request(
+    issues: Sequence[MessageIssue], line: JsonObject
+) -> Sequence[MessageIssue]:
+    """Return issues whose paths count the messages as the request does. A system prompt outside of
+    its messages is the first message of the conversation.
+    """
+    request = find_request(line)
+    has_system_prompt = any(request.get(name) for name in SYSTEM_FIELDS)
+    if not has_system_prompt:
+        return issues
+    return [replace(issue, path=_count_without_prompt(issue.path)) for issue in issues]
+
+
+def _count_without_prompt(path: str) -> str:
+    match = _MESSAGE_PLACE.match(path)
+    if match is None:
+        return path
+    number = int(match["number"])
+    rest = path[match.end() :]
+    return f"{match['field']}[{number - 1}]{rest}" if number else f"system{rest}"
 
 
 def _get_object(line: JsonObject, path: Path) -> JsonObject:

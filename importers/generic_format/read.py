@@ -53,6 +53,7 @@ from fcreview.importers.generic_format.chat_message import (
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.exchange import (
     decode_texts,
+    name_places_in_request,
     report_further_replies,
     report_unread_response,
 )
@@ -375,8 +376,11 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
 
     tools = fields.get("tools")
     conversation = read_conversation({"messages": messages, "tools": tools})
-    conversation.issues.extend(report_further_replies(decode_texts(as_object(line.value))))
+    exchange = decode_texts(as_object(line.value))
     conversation.issues.extend(report_call_tags(conversation.messages))
+    if conversation.issues:
+        conversation.issues = list(name_places_in_request(conversation.issues, exchange))
+    conversation.issues.extend(report_further_replies(exchange))
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     is_chat_log = value is not line.value
     if is_chat_log and not all(isinstance(tool, dict) for tool in as_list(tools)):

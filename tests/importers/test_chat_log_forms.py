@@ -213,6 +213,14 @@ def test_tool_that_is_no_object_is_an_issue(tmp_path: Path, tools: Any) -> None:
     assert len(item.predicted) == 1
 
 
+@pytest.mark.parametrize("field", ["system", "instructions"])
+def test_place_of_an_issue_counts_the_messages_of_the_request(tmp_path: Path, field: str) -> None:
+    unknown = {"type": "hologram"}
+    messages = [QUESTION, {"role": "assistant", "content": [unknown, {"type": "text", "text": ""}]}]
+    item = read_one(tmp_path, {field: "Be brief.", "messages": messages})
+    assert "messages[1].content[0]: unknown content part hologram" in list_issues(item)
+
+
 def test_id_that_the_user_gave_a_request_is_the_id_of_the_item(tmp_path: Path) -> None:
     item = read_one(tmp_path, EXCHANGES["OpenAI's batch"] | {"id": "batch_req_7f"})
     assert (item.id, item.extra.metadata["id"]) == ("q", "batch_req_7f")

@@ -159,6 +159,43 @@ def test_calls_of_version_4_of_the_ai_sdk_are_read(call_form: str) -> None:
     assert read.issues == []
 
 
+def test_reasoning_of_haystack_without_calls_is_read() -> None:
+    reasoning = {"reasoning": {"reasoning_text": "Hm.", "extra": {}}}
+    messages = [
+        {"role": "user", "meta": {}, "name": None, "content": [{"text": "Go."}]},
+        {"role": "assistant", "meta": {}, "name": None, "content": [reasoning, {"text": "Done."}]},
+    ]
+    read = read_conversation(messages)
+    assert [(m.text, m.reasoning) for m in read.messages] == [("Go.", None), ("Done.", "Hm.")]
+    assert (read.dialect, read.issues) == ("haystack", [])
+
+
+def test_underscored_names_of_old_haystack_are_read() -> None:
+    call = {"tool_call": {"id": "c", "tool_name": "f", "arguments": {"x": 1}}}
+    read = read_conversation(
+        [{"_role": "assistant", "_meta": {}, "_name": None, "_content": [call]}]
+    )
+    assert [(c.name, c.arguments) for c in read.messages[0].calls] == [("f", {"x": 1})]
+    assert read.issues == []
+
+
+def test_calls_of_llama_index_in_the_kwargs_count_once() -> None:
+    repeated = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    kwargs = {"tool_calls": [repeated]}
+    block = {
+        "block_type": "tool_call",
+        "tool_call_id": "c",
+        "tool_name": "f",
+        "tool_kwargs": {"x": 1},
+    }
+    for blocks in ([], [block]):
+        read = read_conversation(
+            [{"role": "assistant", "additional_kwargs": kwargs, "blocks": blocks}]
+        )
+        assert [(c.name, c.arguments) for c in read.messages[0].calls] == [("f", {"x": 1})]
+        assert (read.dialect, read.issues) == ("llama_index", [])
+
+
 def test_calls_of_qwen_agent_beside_parts_without_type_are_read() -> None:
     call = {"name": "f", "arguments": '{"x": 1}'}
     read = read_conversation(

@@ -194,6 +194,28 @@ def test_calls_of_atif_in_other_forms_keep_name_and_arguments(
     assert item.predicted[0].decode_error is None
 
 
+GEMINI_PART = {"functionCall": {"id": "c", "name": "f", "args": {"x": 1}}}
+RESPONSES_CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"x": 1}'}
+MESSAGES_WITH_CALLS: dict[str, dict[str, Any]] = {
+    "Gemini": {"message": [{"text": "I look."}, GEMINI_PART]},
+    "Responses": {
+        "message": [{"type": "output_text", "text": "I look."}],
+        "tool_calls": [RESPONSES_CALL],
+    },
+}
+
+
+@pytest.mark.parametrize("api", MESSAGES_WITH_CALLS)
+def test_text_and_call_of_an_api_in_one_step_of_atif(tmp_path: Path, api: str) -> None:
+    observation = {"results": [{"source_call_id": "c", "content": "5"}]}
+    step = {"step_id": 1, "source": "agent", "observation": observation}
+    item = read_item(tmp_path, "atif", [step | MESSAGES_WITH_CALLS[api]])
+    assert list_calls(item) == [("f", {"x": 1})]
+    assert list_results(item) == ["5"]
+    assert [m.content for m in item.messages if m.role == "assistant"] == ["I look."]
+    assert item.issues == []
+
+
 @pytest.mark.parametrize("field", ["message", "tool_calls", "observation"])
 def test_renamed_fields_of_a_step_are_reported(tmp_path: Path, field: str) -> None:
     call = {"tool_call_id": "c", "function_name": "f", "arguments": {}}

@@ -186,6 +186,8 @@ class Block:
 
     Empty if there is none.
     """
+    frame: str = ""
+    """Key of the first block of the call in whose frame the block is drawn. Empty without one."""
     frame_footer: Line = ()
     """Text for the bottom right of the frame that begins with this block."""
     message_number: int | None = None

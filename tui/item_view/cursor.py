@@ -300,6 +300,21 @@ class Cursor:
     def block(self) -> Block:
         return self.blocks[self.index]
 
+    def find_call_frame(self) -> range:
+        """Return the indexes of the blocks in the frame of the call under the cursor. Empty if the
+        cursor is not on a framed call.
+        """
+        frame = self.block.frame
+        if not frame:
+            return range(0)
+        start = self.index
+        while start > 0 and self.blocks[start - 1].frame == frame:
+            start -= 1
+        stop = self.index + 1
+        while stop < len(self.blocks) and self.blocks[stop].frame == frame:
+            stop += 1
+        return range(start, stop)
+
     @property
     def target(self) -> str:
         """Address of the part that a verdict at the cursor applies to."""

@@ -72,7 +72,7 @@ from fcreview.tui.text.run_names import format_run_name, use_own_separator
 from fcreview.tui.text.short_names import shorten_run_name
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
-CALL_BORDER = "dim"
+CALL_BORDER = "call_border"
 SECTION_BORDER = "track"
 """Styles of the borders of calls and sections."""
 METADATA_KEY = "extra"
@@ -122,6 +122,7 @@ def _draw_frame(blocks: Sequence[Block], border: str) -> list[Block]:
     """
     head = blocks[0]
     last = blocks[-1]
+    frame = head.key if border == CALL_BORDER else ""
     framed = []
     for block in blocks:
         render_in_frame = partial(
@@ -131,7 +132,7 @@ def _draw_frame(blocks: Sequence[Block], border: str) -> list[Block]:
             footer=head.frame_footer if block is last else None,
             border=border,
         )
-        framed.append(replace(block, lines=render_in_frame))
+        framed.append(replace(block, lines=render_in_frame, frame=frame))
     return framed
 
 

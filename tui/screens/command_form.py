@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
+LIST_FIELDS = ("annotators",)
+"""Fields with several values, separated by commas."""
 HELP_ROWS = 3
 CHOICE_ROWS = 5
 """Maximum number of choices that the form shows at once."""
@@ -76,8 +78,32 @@ class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
 
     def __init__(self, field: FormField, suggester: Suggester | None) -> None:
-        super().__init__(field.default, select_on_focus=True, suggester=suggester)
+        # Typed text replaces a value, but is added to a list of names.
+        self._is_list = field.name in LIST_FIELDS
+        super().__init__(field.default, select_on_focus=not self._is_list, suggester=suggester)
         self._choices = list(field.listed_choices)
+        self._value_at_focus = ""
+
+    def on_focus(self) -> None:
+        self._value_at_focus = self.value
+        if self._is_list:
+            self.cursor_position = len(self.value)
+
+    def insert_text_at_cursor(self, text: str) -> None:
+        """Insert typed text. In a list of names, the first character begins another name."""
+        if self._is_list and self._is_at_end_of_untouched_names and not text.startswith(","):
+            text = f", {text}"
+        super().insert_text_at_cursor(text)
+
+    @property
+    def _is_at_end_of_untouched_names(self) -> bool:
+        """Whether the cursor is after the names, which have not changed since the field has the
+        focus.
+        """
+        names = self.value.strip()
+        has_names = bool(names) and not names.endswith(",")
+        is_untouched = self.value == self._value_at_focus
+        return has_names and is_untouched and self.cursor_position == len(self.value)
 
     def action_clear_text(self) -> None:
         self.clear()

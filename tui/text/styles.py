@@ -136,6 +136,7 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "predicted": predicted,
         "people": people,
         "dim": dim,
+        "call_border": dim,
         "note": Style(italic=True),
         "strong": BOLD,
         "head": dim,

@@ -145,6 +145,11 @@ SELECTED = Style(reverse=True)
 """Style that is added to the text that the mouse selects."""
 
 
+def _focus_border(line: Line) -> Line:
+    """Return a line of a framed call with the border of a focused panel."""
+    return tuple((text, "primary" if style == "call_border" else style) for text, style in line)
+
+
 def _remove_right_border(row: str) -> str:
     """Remove the right side of a frame, and blanks, from a row."""
     return row.rstrip().removesuffix(symbols().bar).rstrip()
@@ -311,12 +316,19 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         layout = self.document_layout
         if layout is None:
             return []
+        focused_blocks = self.find_focused_blocks()
         strips = []
         for block_index, row in layout.visible_rows():
             line = layout.block_lines(block_index)[row]
+            if block_index in focused_blocks:
+                line = _focus_border(line)
             has_cursor = block_index == self.cursor and row == 0
             strips.append(self._render_row(line, has_cursor=has_cursor, highlight=self.highlight))
         return strips
+
+    def find_focused_blocks(self) -> range:
+        """Return the indexes of the blocks whose frame is drawn like that of a focused panel."""
+        return range(0)
 
     def _render_footer_strips(self, n_free_rows: int) -> list[Strip]:
         lines = self.footer(n_free_rows)[:n_free_rows]

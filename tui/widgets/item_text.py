@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -210,6 +211,20 @@ class ItemText(DocumentView):
         self.redraw()
         self.reveal(self.cursor, row, entire_block=row == 0)
         self._notify_moved(message)
+
+    def find_focused_blocks(self) -> range:
+        """Return the blocks of the call under the cursor, if the keys of the item work."""
+        if self.document_cursor is None or not self.has_focus:
+            return range(0)
+        return self.document_cursor.find_call_frame()
+
+    def on_focus(self, event: events.Focus) -> None:
+        super().on_focus(event)
+        self.redraw()
+
+    def on_blur(self, event: events.Blur) -> None:
+        super().on_blur(event)
+        self.redraw()
 
     def _scroll_to_target(self) -> None:
         """Scroll to show as much as possible of the text to which a verdict at the cursor applies.

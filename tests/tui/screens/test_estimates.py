@@ -157,9 +157,12 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         assert "exceeds the 3 items" in text and app.screen._form.field_values["size"] == "9"
         await pilot.press("down", *":?rx")
         await wait_for_screen(pilot)
-        assert app.screen._form.field_values["annotators"] == ":?rx", (
-            "typed text replaces the own name"
+        assert app.screen._form.field_values["annotators"] == "alice, :?rx", (
+            "typed text is added to the own name"
         )
+        await pilot.press("ctrl+u", *"bob")
+        await wait_for_screen(pilot)
+        assert app.screen._form.field_values["annotators"] == "bob"
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)

@@ -31,12 +31,29 @@ def module_of(name: str) -> str | None:
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     """Return the groups of nodes that all reach each other."""
+    graph = drop_ends(graph)
     reached = {node: reachable(graph, node) for node in graph}
     groups = {
         frozenset(other for other in reached[node] if node in reached.get(other, set()))
         for node in graph
     }
     return sorted((set(group) for group in groups if group), key=sorted)
+
+
+def drop_ends(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Remove nodes without arrows until each remaining node has an arrow to another one.
+
+    Without circles, no node remains.
+    """
+    remaining = dict(graph)
+    while True:
+        kept = {}
+        for node, targets in remaining.items():
+            if remaining_targets := targets & remaining.keys():
+                kept[node] = remaining_targets
+        if len(kept) == len(remaining):
+            return kept
+        remaining = kept
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:

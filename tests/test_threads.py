@@ -47,10 +47,14 @@ class Site:
 
 
 def is_starter(call: ast.Call) -> bool:
-    *owners, name = ast.unparse(call.func).split(".")
-    if name in STARTERS:
-        return True
-    return bool(owners) and name in MODULE_STARTERS.get(owners[-1], set())
+    match call.func:
+        case ast.Name(id=name):
+            return name in STARTERS
+        case ast.Attribute(attr=name, value=ast.Name(id=owner) | ast.Attribute(attr=owner)):
+            return name in STARTERS or name in MODULE_STARTERS.get(owner, set())
+        case ast.Attribute(attr=name):
+            return name in STARTERS
+    return False
 
 
 def find_sites(source: Source) -> set[Site]:

@@ -12,6 +12,7 @@ import pytest
 from fcreview.store.analysis import UnblindedAnalysis
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
+from tests.examples import only_long
 from tests.sharing import Imports
 
 Cli = Callable[..., Any]
@@ -28,7 +29,9 @@ def list_combined_runs(folder: Path) -> list[bool]:
     return [status is not None for status in found]
 
 
-@pytest.mark.parametrize("options", [(), ("--plan", "--json"), ("--json",)])
+@pytest.mark.parametrize(
+    "options", [pytest.param((), marks=only_long), ("--plan", "--json"), ("--json",)]
+)
 def test_figures_of_combined_items_are_those_of_all_items(
     cli: Cli, imports: Imports, samples: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:

@@ -452,7 +452,7 @@ def resolve_mapping_file(name: str) -> Path:
 
 
 def load_remembered_mappings(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """Load the mapping files that earlier commands named."""
+    """Load the mapping files that earlier commands named. Empty if this command names one."""
     from fcreview.store.workspace import WorkspaceError
 
     if options.mapping is not None:

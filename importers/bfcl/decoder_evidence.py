@@ -85,7 +85,11 @@ class Evidence:
 
 
 def collect_evidence(categories: FilesByCategory, generation: str, n_records: int) -> Evidence:
-    """Collect the first `n_records` replies of each category whose verdicts can be recomputed."""
+    """Collect the first `n_records` replies of each category, to find the decoder of the model.
+
+    Categories whose verdicts cannot be recomputed are left out, and those whose replies or verdicts
+    depend on more than the decoder.
+    """
     is_v1 = filenames.get_rules_version(generation) == "V1"
     evidence = Evidence()
     for category, files in categories.items():

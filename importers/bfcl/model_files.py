@@ -133,7 +133,9 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
 def _has_parts(folder: Path, version: str, depth: int) -> bool:
     """Whether the subfolders of a folder are parts of a model's output, whatever their names.
 
-    `depth` is 0 for the folder of the model.
+    They are in versions that sort the files of a model into subfolders, if the folder itself is a
+    part, or the folder of a model in an output folder of the official program. `depth` is 0 for the
+    folder of the model.
     """
     if version in filenames.FLAT_VERSIONS:
         return False

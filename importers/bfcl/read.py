@@ -602,7 +602,7 @@ def _report_unknown_fields(
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
-    """Load the dataset of a category."""
+    """Load the dataset of a category. Only that of `format_sensitivity` is in several files."""
     if category != "format_sensitivity":
         return load_dataset(files[0], category) if files else Dataset()
     # The items of this category come from several other categories.

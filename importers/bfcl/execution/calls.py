@@ -38,7 +38,11 @@ class CallNames:
 
 
 def classify_call(text: str, names: CallNames) -> CallSafety:
-    """Decide whether a call text may be executed, without evaluating it."""
+    """Decide whether a call text may be executed, without evaluating it.
+
+    A call is safe if it calls a method of the item's classes with literals. `names` has the names
+    that exist where the official package would evaluate the text.
+    """
     call = _parse_call(text)
     if call is None:
         return CallSafety.UNKNOWN
@@ -82,7 +86,11 @@ def _measure_depth(text: str) -> int:
 
 
 def _classify_unknown_function(function: ast.expr, names: CallNames) -> CallSafety:
-    """Python looks up the first name of `a.b.c()` before it evaluates anything else."""
+    """Decide about a call whose function is not a method of the item's classes.
+
+    Python looks up the first name, `a` of `a.b.c()`, before it evaluates anything else. If there is
+    no such name, the call fails without any effect. Otherwise, its effect is unknown.
+    """
     while isinstance(function, ast.Attribute):
         function = function.value
     if not isinstance(function, ast.Name):

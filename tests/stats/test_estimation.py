@@ -274,14 +274,19 @@ def compute_category_interval(standings: Sequence[ItemStatus], category: str) ->
     return [(n_known + end) / len(members) for end in ends]
 
 
-def estimate_category(standings: Sequence[ItemStatus], category: str) -> MetricEstimate:
-    run = replace(make_input(standings), compute_metrics=build_category_metrics)
-    return next(each for each in estimate_metrics(run) if each.name == category)
+def compute_live_rate(rows: Sequence[ScoredItem]) -> list[Metric]:
+    verdicts = [row.valid for row in rows if row.category == "live"]
+    return [Metric("accuracy", "live", value=verdicts.count(True) / len(verdicts))]
+
+
+def estimate_live_rate(standings: Sequence[ItemStatus]) -> MetricEstimate:
+    (found,) = estimate_metrics(replace(make_input(standings), compute_metrics=compute_live_rate))
+    return found
 
 
 def test_interval_of_a_category_uses_only_its_own_items() -> None:
     standings = make_sampled_items(300, n_reviewed=100)
-    found = estimate_category(standings, "live")
+    found = estimate_live_rate(standings)
     low, high = compute_category_interval(standings, "live")
     # The ends are drawn, with a standard error of 0.05 half-widths.
     assert found.low == pytest.approx(low, abs=0.1 * (high - low))
@@ -294,7 +299,7 @@ def test_interval_of_a_category_uses_only_its_own_items() -> None:
         else each
         for each in standings
     ]
-    other = estimate_category(inverted, "live")
+    other = estimate_live_rate(inverted)
     assert (other.estimated, other.low, other.high) == (found.estimated, found.low, found.high)
 
 

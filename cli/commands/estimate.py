@@ -55,6 +55,7 @@ from fcreview.tables.estimates import (
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import (
+        EstimationMethod,
         EstimationSettings,
         MetricEstimate,
         PlannedLabels,
@@ -562,6 +563,16 @@ def _explain_undecided_items(
         )
 
 
+EXPLAINED_METHODS: tuple[EstimationMethod, ...] = (
+    "undecided",
+    "not sampled",
+    "not asked",
+    "other verdicts",
+    "few items",
+)
+"""Methods whose reasons for a missing interval a line above the tables states."""
+
+
 def _explain_missing_intervals(
     estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]
 ) -> Iterator[str]:
@@ -579,7 +590,7 @@ def _explain_missing_intervals(
     # Metrics with the same reason share a line.
     names_by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for estimate in estimates:
-        if estimate.method in ("undecided", "not sampled", "not asked", "other verdicts"):
+        if estimate.method in EXPLAINED_METHODS:
             reason = explain_missing_interval(estimate.method, estimate.criteria)
             names_by_reason[reason].append(estimate.name)
     for reason, names in names_by_reason.items():

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.commands.estimate import _explain_missing_intervals
 from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_report_services
 from fcreview.cli.workspace_import import open_workspace
@@ -521,3 +522,25 @@ def test_signing_sheet_names_figure_design_and_hashes(cli: Cli, run: Path, tmp_p
     after = cli("report", run, "--sign").out.split("1 journal, hash ")[1].split()[0]
     assert before != after
     assert cli("report", run, "--sign", "--json").code == 2
+
+
+def test_category_with_few_reviewed_items_says_so() -> None:
+    category = MetricEstimate(
+        "accuracy",
+        level=1,
+        name="javascript",
+        unit="share",
+        digits=1,
+        automatic=0.7,
+        corrected=0.7,
+        estimated=None,
+        low=None,
+        high=None,
+        n_random=3,
+        n_known=3,
+        method="few items",
+        needed=None,
+    )
+    (line,) = _explain_missing_intervals([category], {"drawn": 100})
+    assert line.startswith("There is no confidence interval for javascript: fewer than 10 items")
+    assert line.endswith("Draw more with fcreview queue extend --target")

@@ -349,7 +349,8 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
     """
     from fcreview.stats.weighted_calibration import WeightedPair, compute_weighted_measures
 
-    denominators: dict[MeasureName, int] = {
+    # These are shares of the pairs with one verdict. The other measures use all pairs.
+    n_pairs_of_share: dict[MeasureName, int] = {
         "tpr": sum(pair.human for pair in pairs),
         "tnr": sum(not pair.human for pair in pairs),
         "precision": sum(pair.automatic for pair in pairs),
@@ -369,7 +370,7 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
             low=values[name].low,
             high=values[name].high,
             interval="stratified",
-            n=denominators.get(name, len(pairs)),
+            n=n_pairs_of_share.get(name, len(pairs)),
         )
         for name in MEASURE_LABELS
     ]

@@ -452,14 +452,16 @@ def _draw_shared_parameters(
     probability of the reviews of all cells, if these are the parameters. All combinations have the
     same prior probability.
     """
-    log_evidence = evidence.total.sum(axis=2)
+    cells_axis = 2
+    log_evidence = evidence.total.sum(axis=cells_axis)
     # Only ratios count, so the largest becomes 1, which avoids an underflow.
     relative_evidence = np.exp(log_evidence - log_evidence.max())
     chances = relative_evidence / relative_evidence.sum()
-    chosen = generator.choice(chances.size, n_draws, p=chances.ravel())
 
-    n_grid_points = chances.shape[1]
-    return _SharedParameters(probability=chosen // n_grid_points, grid_point=chosen % n_grid_points)
+    # `choice` draws from a list, so the table of chances is read row by row.
+    drawn_places = generator.choice(chances.size, n_draws, p=chances.ravel())
+    probability, grid_point = np.unravel_index(drawn_places, chances.shape)
+    return _SharedParameters(probability=probability, grid_point=grid_point)
 
 
 def _draw_independent_cells(

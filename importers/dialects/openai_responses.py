@@ -305,14 +305,20 @@ def _get_error_text(error: Any) -> str:
 
 
 def _read_built_in_call(item: dict[str, Any], *, path: str) -> ToolCall:
-    """Return the call of a built-in tool, such as a web search."""
+    """Return the call of a built-in tool, such as a web search.
+
+    A built-in call has no field for arguments. Fields such as `code` or `queries` take their place.
+    """
     call_id = values.read_id(item.get("call_id")) or values.read_id(item.get("id"))
-    written = {field: item[field] for field in CALL_FIELDS if item.get(field) is not None}
-    is_only_action = list(written) == ["action"] and isinstance(written["action"], dict)
+    arguments = {field: item[field] for field in CALL_FIELDS if item.get(field) is not None}
+    # An action, such as a click, is an object whose fields are the arguments.
+    if list(arguments) == ["action"] and isinstance(arguments["action"], dict):
+        arguments = arguments["action"]
+
     return ToolCall(
         call_id,
         str(item["type"]).removesuffix("_call"),
-        arguments=written["action"] if is_only_action else written,
+        arguments=arguments,
         is_by_provider=True,
         result=_read_built_in_result(item, call_id, path=path),
     )

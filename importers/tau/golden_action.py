@@ -6,7 +6,7 @@ thousands of both.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,7 @@ class CallFinder:
         arguments that the call has are compared, so a call may lack some.
         """
         expected = action.arguments or {}
+        groups_by_names: Mapping[ArgumentNames, Groups]
         if action.compare_arguments is not None:
             names = tuple(action.compare_arguments)
             groups_by_names = {names: self._group_once(names)}
@@ -130,9 +131,10 @@ class CallFinder:
             groups_by_names = self._groups_by_own_names.get(action.name, {})
 
         for names, groups in groups_by_names.items():
-            group = groups.get((action.name, _make_values_key(expected, names)))
-            if group is not None:
-                yield group
+            # Calls match if their function and the values of these arguments are the expected ones.
+            expected_call = (action.name, _make_values_key(expected, names))
+            if expected_call in groups:
+                yield groups[expected_call]
 
     def _group_once(self, names: ArgumentNames) -> Groups:
         """Return the groups of calls that are equal in these arguments. They are made once."""

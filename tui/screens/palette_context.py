@@ -38,8 +38,11 @@ from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.run_names import format_run_name
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from fcreview.tui.commands import CommandForm, ReportServices
     from fcreview.tui.queue_state import QueueState
+    from fcreview.tui.screens.item_pane import ItemPane
     from fcreview.tui.screens.overview import OverviewChoice
     from fcreview.tui.session import Session
 
@@ -399,7 +402,7 @@ async def _return_to_queue(
 
     Each one closes by its own action `back`, so that it can finish what it does.
     """
-    while app.screen is not queue or find_focused_item_pane(app) is not None:
+    while not _has_focus(app, queue):
         screen = app.screen
         pane = find_focused_item_pane(app)
         go_back = getattr(pane or screen, "action_back", screen.dismiss)
@@ -409,10 +412,19 @@ async def _return_to_queue(
         has_succeeded = await session.actions.wait_until_idle()
         if not has_succeeded:
             return
-        # Closing takes effect only after Textual has handled its messages.
-        while app.screen is screen and find_focused_item_pane(app) is pane:
-            await asyncio.sleep(CLOSE_POLL_INTERVAL)
+        await _wait_until_closed(app, screen, pane)
     queue.call_later(callback, queue)
+
+
+def _has_focus(app: App[Any], queue: QueueScreen) -> bool:
+    """Whether the queue is the top screen, and its list, not the item beside it, has the focus."""
+    return app.screen is queue and find_focused_item_pane(app) is None
+
+
+async def _wait_until_closed(app: App[Any], screen: Screen[Any], pane: ItemPane | None) -> None:
+    """Wait until Textual has handled the messages that close a screen or an item pane."""
+    while app.screen is screen and find_focused_item_pane(app) is pane:
+        await asyncio.sleep(CLOSE_POLL_INTERVAL)
 
 
 def open_overview(app: App[Any], session: Session) -> None:

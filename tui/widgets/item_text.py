@@ -329,6 +329,8 @@ class ItemText(DocumentView):
             self._notify_moved(NO_MESSAGE)
             return
 
+        # On arguments, the function docs mark the parameter under the cursor, so a move rebuilds
+        # the blocks.
         was_rebuilt = cursor.blocks is not old_blocks
         if was_rebuilt:
             self._show_blocks(top, NO_MESSAGE)

@@ -91,11 +91,14 @@ def _classify_unknown_function(function: ast.expr, names: CallNames) -> CallSafe
     Python looks up the first name, `a` of `a.b.c()`, before it evaluates anything else. If there is
     no such name, the call fails without any effect. Otherwise, its effect is unknown.
     """
-    while isinstance(function, ast.Attribute):
-        function = function.value
-    if not isinstance(function, ast.Name):
+    first_name = function
+    while isinstance(first_name, ast.Attribute):
+        first_name = first_name.value
+    if not isinstance(first_name, ast.Name):
         return CallSafety.UNKNOWN
-    exists = function.id in names.methods or function.id in names.visible_names
+
+    # A method can also be the beginning of a longer name, as in `ls.real()`.
+    exists = first_name.id in names.methods or first_name.id in names.visible_names
     return CallSafety.UNKNOWN if exists else CallSafety.FAILS
 
 

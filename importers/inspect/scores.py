@@ -215,16 +215,23 @@ INFINITE_VALUES = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 def to_json_value(value: Any) -> Any:
     """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists,
-    and infinity a text.
+    and infinity a text. A text replaces the deep levels of a value that is nested too deeply.
     """
+    try:
+        return _replace_non_finite_numbers(value)
+    except RecursionError:
+        return _replace_non_finite_numbers(to_plain_json(value))
+
+
+def _replace_non_finite_numbers(value: Any) -> Any:
     if isinstance(value, float):
         if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [to_json_value(part) for part in value]
+        return [_replace_non_finite_numbers(part) for part in value]
     if isinstance(value, dict):
-        return {str(key): to_json_value(part) for key, part in value.items()}
+        return {str(key): _replace_non_finite_numbers(part) for key, part in value.items()}
     return to_plain_json(value)
 
 

@@ -28,6 +28,9 @@ MAX_SECONDS_OF_COMPLETE_COMMAND = 60
 FORBIDDEN = ("Traceback", "nanobind", "leaked", "Exception ignored", "internal error", "Fatal")
 PYTHON_START = ("init_import_site", "Failed checking if argv[0] is an import path entry")
 """Texts of Python's own messages if Ctrl-C arrives before the first line of fcreview runs."""
+SCRIPT_START = "from fcreview.cli import app"
+"""Line of the installed script, at which Python searches the first file of fcreview."""
+FRAME_IN_FCREVIEW = re.compile(r'File "[^"]*/fcreview/[^"]*\.py"')
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,7 @@ def test_start_ends_at_any_moment(
         ) as program:
             end_program(program, start)
             left = program.wait_for_end(MAX_SECONDS)
-            output = program.output.decode(errors="replace")
-            if any(text in output for text in PYTHON_START):
+            if was_interrupted_before_first_line(program):
                 n_interrupts_of_python += 1
             elif left:
                 faults.append(f"processes left: {describe_end(program, vars(start))}")
@@ -140,6 +142,14 @@ def end_program(program: StartedProgram, start: Start) -> None:
         program.lose_terminal()
     else:
         program.send_signal(signal.Signals[start.end])
+
+
+def was_interrupted_before_first_line(program: StartedProgram) -> bool:
+    """Whether Ctrl-C ended or disturbed Python itself, before the first line of fcreview ran."""
+    output = program.output.decode(errors="replace")
+    if any(text in output for text in PYTHON_START):
+        return True
+    return SCRIPT_START in output and FRAME_IN_FCREVIEW.search(output) is None
 
 
 def list_faults(program: StartedProgram, start: Start, printed: PrintedLines) -> list[str]:

@@ -7,11 +7,14 @@ import math
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from fcreview.importers.inspect.scales import Scale
+from fcreview.importers.inspect.scores import to_json_value
 from fcreview.importers.registry import compute_metrics, discover, list_verdict_choices, read_items
 from fcreview.model.item import ImportIssue, Item, Run, RunFact
+from fcreview.model.json_value import TOO_DEEP_TEXT
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import RunPlan
@@ -227,3 +230,11 @@ def test_metrics_of_a_part_of_the_items_are_computed_from_the_part(tmp_path: Pat
     item = log.items[0]
     row = ScoredItem(item.id, item.category, None, item.official, metadata=item.extra.metadata)
     assert [metric.value for metric in compute_metrics([row], log.run)] == [1.0]
+
+
+def test_deeply_nested_score_becomes_a_value_that_the_store_can_hold() -> None:
+    """One such score must not prevent the import of the other samples of its log."""
+    value: Any = math.nan
+    for _ in range(5_000):
+        value = [value]
+    assert TOO_DEEP_TEXT in orjson.dumps(to_json_value(value)).decode()

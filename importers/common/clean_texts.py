@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from fcreview.importers.common.json_text import escape_and_cut_strings
+from fcreview.importers.common.json_text import escape_and_cut_strings, is_nested_too_deeply
 from fcreview.model.item import ImportIssue, Item, MissingItem, ReadRecord, Run
+from fcreview.model.json_value import to_plain_json
 from fcreview.run_plan import RunPlan
 
 _UNCLEANED_RUN_FIELDS = frozenset({"facts", "not_run"})
@@ -27,8 +28,13 @@ def clean_plan(plan: RunPlan) -> None:
 
 def clean_run(run: Run) -> None:
     for each in fields(run):
-        if each.name not in _UNCLEANED_RUN_FIELDS:
-            setattr(run, each.name, escape_and_cut_strings(getattr(run, each.name)))
+        if each.name in _UNCLEANED_RUN_FIELDS:
+            continue
+        value = getattr(run, each.name)
+        # The settings of a run can have any form.
+        if is_nested_too_deeply(value):
+            value = to_plain_json(value)
+        setattr(run, each.name, escape_and_cut_strings(value))
 
 
 def clean_issue(issue: ImportIssue) -> None:

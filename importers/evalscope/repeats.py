@@ -15,7 +15,7 @@ from fcreview.importers.common.records import is_integer, list_objects
 from fcreview.importers.evalscope.discovery import SubsetFiles, TaskConfig
 from fcreview.importers.evalscope.samples import Sample, read_samples
 from fcreview.model.item import ImportIssue
-from fcreview.model.json_value import json_hash
+from fcreview.model.json_value import json_hash, to_plain_json
 
 OUTCOME_FIELDS = ("generation", "task_result", "process", "end_state", "rollout_error")
 """Fields of the metadata that differ between the repeats of a question."""
@@ -130,4 +130,9 @@ def _hash_question(sample: Sample) -> str:
             break
         messages.append([message.get("role"), message.get("content")])
     record = {name: value for name, value in sample.metadata.items() if name not in OUTCOME_FIELDS}
-    return json_hash([messages, record], DIGEST_BYTES)
+    question = [messages, record]
+    try:
+        return json_hash(question, DIGEST_BYTES)
+    except TypeError:
+        # The question is nested too deeply.
+        return json_hash(to_plain_json(question), DIGEST_BYTES)

@@ -45,7 +45,6 @@ OTHER_FORMATS = (
     OtherFormat("a mini-SWE-agent trajectory", ("info", "messages", "mini_version")),
     OtherFormat("a SWE-agent trajectory", ("trajectory", "observation", "action")),
     OtherFormat("an OpenHands output", ("instance_id", "history", "test_result")),
-    OtherFormat("a NeMo Gym rollout", ("responses_create_params", "response")),
     OtherFormat("NeMo Skills output", ("generation", "num_generated_tokens")),
     OtherFormat("NeMo Skills output", ("generation", "generation_time")),
     OtherFormat("a verifiers rollout", ("traces", "task", "env")),

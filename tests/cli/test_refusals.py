@@ -212,11 +212,6 @@ OTHER_FORMATS = {
     "a ShareGPT conversation": {"conversations": [{"from": "human", "value": "weather"}]},
     "a SWE-agent trajectory": {"trajectory": [{"action": "ls", "observation": "a"}]},
     "NeMo Skills output": {"id": "simple_0", "generation": [], "num_generated_tokens": 3},
-    "a NeMo Gym rollout": {
-        "responses_create_params": {},
-        "response": {"output": []},
-        "reward": 1.0,
-    },
     "a list of tau2 results": [{"info": {}, "tasks": [], "simulations": []}],
 }
 

@@ -85,7 +85,7 @@ def test_start_ends_at_any_moment(
     exit_codes: Counter[str] = Counter()
     n_interrupts_of_python = 0
     faults: list[str] = []
-    for number, start in enumerate(choose_starts(times(10, 200))):
+    for number, start in enumerate(choose_starts(times(6, 200))):
         folder = tmp_path / f"start-{number:03}"
         folder.mkdir()
         sample = shutil.copytree(imported_sample, folder / "runs")

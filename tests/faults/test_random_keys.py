@@ -82,10 +82,17 @@ def open_app(workspace: Workspace, *, blind: bool) -> Iterator[FcreviewApp]:
         yield FcreviewApp(session, View(queue="dataset"))
 
 
+IN_LONG_FORM = pytest.mark.skipif(not LONG, reason="only in the long form (make faults)")
+
+
 @pytest.mark.parametrize(
     ("runs", "blind"),
-    [("handmade", False), ("handmade", True), ("samples", False), ("samples", True)],
-    ids=["open", "blind", "samples", "samples-blind"],
+    [
+        pytest.param("handmade", False, id="open", marks=IN_LONG_FORM),
+        pytest.param("handmade", True, id="blind"),
+        pytest.param("samples", False, id="samples"),
+        pytest.param("samples", True, id="samples-blind", marks=IN_LONG_FORM),
+    ],
 )
 async def test_random_keys_never_end_the_app(
     screens: None,

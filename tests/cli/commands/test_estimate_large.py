@@ -30,7 +30,12 @@ def list_combined_runs(folder: Path) -> list[bool]:
 
 
 @pytest.mark.parametrize(
-    "options", [pytest.param((), marks=only_long), ("--plan", "--json"), ("--json",)]
+    "options",
+    [
+        pytest.param((), marks=only_long),
+        pytest.param(("--plan", "--json"), marks=only_long),
+        ("--json",),
+    ],
 )
 def test_figures_of_combined_items_are_those_of_all_items(
     cli: Cli, imports: Imports, samples: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]

@@ -21,6 +21,7 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
+from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.conftest import screen_lines
 from tests.tui.screens.test_palette_everywhere import PLACES, TEXT_PLACES
@@ -56,7 +57,7 @@ async def go_back_to_list(pilot: Any, wait_for_screen: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+@pytest.mark.parametrize("size", [pytest.param((80, 24), marks=only_long), (160, 45)])
 async def test_no_screen_names_a_model(
     app: FcreviewApp, wait_for_screen: Any, size: tuple[int, int]
 ) -> None:

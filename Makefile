@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Many tests wait for other processes, so there are more test processes than processors.
+# Many tests wait for other processes, so there are twice as many test processes as processors.
 # CI sets PYTHONDONTWRITEBYTECODE. It is cleared here because every test process imports the same compiled tests.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 2)) --dist worksteal
 
 .PHONY: packages cluster demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
 

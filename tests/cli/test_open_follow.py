@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.commands import environment
+from tests.examples import split_by_form
 from tests.faults.processes import processes_with
 from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
@@ -81,7 +82,9 @@ def test_follow_shows_changed_results(place: Path, environ: dict[str, str]) -> N
 
 @pytest.mark.process
 @pytest.mark.sweep
-@pytest.mark.parametrize("how", ["q", "SIGTERM", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize(
+    "how", split_by_form(["q", "SIGTERM", "SIGHUP", "SIGKILL"], quick=["q", "SIGKILL"])
+)
 def test_follow_leaves_no_process(place: Path, environ: dict[str, str], how: str) -> None:
     """The app ends during an import."""
     lines = (place / FIRST).read_text()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROGRAM, run_in_subprocess
-from tests.examples import only_long
+from tests.examples import only_long, split_by_form
 from tests.faults.processes import children, processes_with, times
 from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
@@ -59,7 +59,11 @@ def importing(many: Path, workspace: Path, environ: dict[str, str]) -> subproces
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("number", [signal.SIGKILL, *SIGNALS], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    split_by_form([signal.SIGKILL, *SIGNALS], quick=[signal.SIGKILL, signal.SIGTERM]),
+    ids=lambda number: number.name,
+)
 def test_ended_import_leaves_no_process(
     many: Path, workspace: Path, environ: dict[str, str], number: signal.Signals
 ) -> None:
@@ -103,8 +107,12 @@ def unexpected_files(workspace: Path) -> list[str]:
 )
 @pytest.mark.parametrize(
     "keys",
-    [{}, {"\r": "verdict on"}, {"\r": "verdict on", "p": "saved: "}, {"/": "Esc"}],
-    ids=["queue", "item", "verdict", "search"],
+    [
+        pytest.param({}, id="queue", marks=only_long),
+        pytest.param({"\r": "verdict on"}, id="item", marks=only_long),
+        pytest.param({"\r": "verdict on", "p": "saved: "}, id="verdict"),
+        pytest.param({"/": "Esc"}, id="search"),
+    ],
 )
 def test_signal_ends_the_app_and_restores_the_terminal(
     sample: Path, environ: dict[str, str], number: signal.Signals, keys: dict[str, str]

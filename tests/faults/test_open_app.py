@@ -19,6 +19,7 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM
+from tests.examples import split_by_form
 from tests.faults.processes import LONG, processes_with, times
 from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
@@ -56,7 +57,11 @@ def delete_reviews(place: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "change", [delete_store, damage_store, change_results, delete_results, delete_reviews]
+    "change",
+    split_by_form(
+        [delete_store, damage_store, change_results, delete_results, delete_reviews],
+        quick=[damage_store, delete_reviews],
+    ),
 )
 def test_reviewing_continues_while_files_change(
     sample: Path, environ: dict[str, str], change: Callable[[Path], None]
@@ -96,9 +101,9 @@ def replace_results_by_endless_devices(place: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        delete_store,
         replace_results_by_pipes,
-        *([change_results, delete_results, replace_results_by_endless_devices] if LONG else []),
+        *([delete_store, change_results, delete_results] if LONG else []),
+        *([replace_results_by_endless_devices] if LONG else []),
     ],
     ids=lambda each: each.__name__,
 )

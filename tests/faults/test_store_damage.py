@@ -18,6 +18,7 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, Done, run_in_this_process
+from tests.examples import split_by_form
 from tests.faults.processes import times
 
 ITEM = "special_incomplete_1"
@@ -108,7 +109,9 @@ def test_damaged_block_is_reported_or_store_is_rebuilt(
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(
+    "damage", split_by_form(DAMAGE, quick=DAMAGE[::2]), ids=lambda damage: damage.__name__
+)
 def test_damaged_store_is_reported_or_rebuilt(
     sample: Path, environ: dict[str, str], cli: Callable[..., Done], damage: Callable[[Path], Any]
 ) -> None:

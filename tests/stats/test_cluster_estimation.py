@@ -20,6 +20,7 @@ from fcreview.stats.estimation import (
     estimate_pass_rate,
 )
 from fcreview.stats.posterior import ItemStatus
+from tests.examples import split_by_form
 
 N_GROUPS = 150
 GROUP_SIZE = 4
@@ -160,7 +161,7 @@ def test_intervals_cover_the_truth_in_most_samples() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("n_groups", [25, 75])
+@pytest.mark.parametrize("n_groups", split_by_form([25, 75], quick=[25]))
 def test_coverage_of_samples_of_conversations(n_groups: int) -> None:
     for name, (coverage, bias) in measure_coverage(n_groups, repetitions=120).items():
         assert 0.9 <= coverage <= 1, name

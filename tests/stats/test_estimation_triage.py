@@ -11,6 +11,7 @@ import pytest
 
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import ItemStatus
+from tests.examples import split_by_form
 
 N_ITEMS = 1000
 N_FAILURES = 400
@@ -101,7 +102,7 @@ def test_triage_does_not_move_the_estimate_of_a_sample(
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("size", [100, 200, 400])
+@pytest.mark.parametrize("size", split_by_form([100, 200, 400], quick=[200]))
 @pytest.mark.parametrize("is_before_sample", [True, False], ids=["before", "beside"])
 @pytest.mark.parametrize("n_found", [50, 100])
 def test_intervals_cover_the_truth_with_triage(

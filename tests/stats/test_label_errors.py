@@ -107,7 +107,8 @@ def test_correction_widens_the_interval_and_moves_the_estimate_to_the_truth() ->
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("error", [pytest.param(0.03, marks=only_long), 0.05])
+@only_long
+@pytest.mark.parametrize("error", [0.03, 0.05])
 def test_corrected_intervals_cover_the_truth(error: float) -> None:
     n_draws = 20 if LONG else 8
     hits = 0

@@ -14,6 +14,7 @@ from fcreview.stats.posterior import (
     count_needed_reviews,
     draw_posterior,
 )
+from tests.examples import split_by_form
 
 
 def make_cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:
@@ -142,6 +143,6 @@ def measure_bias(n_sampled: int, repetitions: int = 400) -> list[float]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("n_sampled", [100, 200])
+@pytest.mark.parametrize("n_sampled", split_by_form([100, 200], quick=[200]))
 def test_error_rates_that_differ_by_category_are_unbiased(n_sampled: int) -> None:
     assert all(abs(bias) < 0.08 for bias in measure_bias(n_sampled))

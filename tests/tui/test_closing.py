@@ -13,6 +13,7 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
+from tests.examples import only_long
 from tests.tui.key_input import send_keys, wait_until
 
 pytestmark = pytest.mark.slow  # queries that do not end
@@ -44,12 +45,12 @@ class EndlessMethod:
     ("open_item", "before", "method", "keys"),
     [
         (None, "F s i m", "count_items", "enter"),
-        (None, "j", "fetch_clusters", "c"),
+        pytest.param(None, "j", "fetch_clusters", "c", marks=only_long),
         (None, "j", "read_detail", "enter"),
         ("simple_0", "", "fetch_page", NEXT),
-        ("simple_0", "", "fetch_page", f"{NEXT} {NEXT}"),
-        ("simple_0", "", "fetch_used_tags", "e"),
-        ("simple_0", "", "read_raw_record", "R"),
+        pytest.param("simple_0", "", "fetch_page", f"{NEXT} {NEXT}", marks=only_long),
+        pytest.param("simple_0", "", "fetch_used_tags", "e", marks=only_long),
+        pytest.param("simple_0", "", "read_raw_record", "R", marks=only_long),
     ],
 )
 async def test_app_closes_during_a_query(

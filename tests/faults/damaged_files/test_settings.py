@@ -14,6 +14,7 @@ import pytest
 
 from fcreview.cli.config import Config
 from tests.commands import Done, run_in_this_process
+from tests.examples import split_by_form
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.exercise import find_harmful
 from tests.faults.hostile.limits import time_limit
@@ -60,7 +61,7 @@ def run_with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> 
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", NAMES, ids=ascii)
+@pytest.mark.parametrize("name", split_by_form(NAMES, quick=NAMES[::3]), ids=ascii)
 def test_setting_may_have_any_value(
     tmp_path: Path, run_with_settings: Callable[..., Done], name: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run_in_this_process
+from tests.examples import only_long
 from tests.faults.hostile.bombs import BOMBS
 from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import LONG
@@ -17,7 +18,7 @@ from tests.faults.processes import LONG
 ROOT = Path(__file__).resolve().parents[3]
 SHORT = [
     *("bfcl V1 maple python", "hammerbench default"),
-    pytest.param("acebench", marks=pytest.mark.sweep),
+    pytest.param("acebench", marks=[pytest.mark.sweep, only_long]),
 ]
 MEMORY = 1 << 30
 """Limit of the address space, in bytes. The interpreter with its modules needs a third of it."""

@@ -27,6 +27,7 @@ from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.loader import _list_visible_warnings as visible_warnings
 from tests.commands import environment
+from tests.examples import only_long
 from tests.sharing import Imports
 
 TABLES = ("items", "messages", "calls", "pairs", "verdicts", "import_issues", "sources")
@@ -95,6 +96,7 @@ def test_functions_and_runs_equal_those_of_a_store(stores: tuple[Store, Store]) 
         assert one == other
 
 
+@only_long
 @pytest.mark.sweep
 def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     one, other = stores

@@ -18,6 +18,7 @@ from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text
+from tests.examples import split_by_form
 from tests.sharing import Imports
 from tests.tui.item_view.document_text import (
     document_lines,
@@ -123,7 +124,11 @@ def test_duplicate_names_the_displayed_step() -> None:
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"]
+    "folder",
+    split_by_form(
+        ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"],
+        quick=["acebench", "bfcl_v4"],
+    ),
 )
 def test_published_items_have_no_gap(folder: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:

@@ -20,6 +20,7 @@ from fcreview.tui.screens.help import HelpScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.examples import only_long
 from tests.faults.hostile.exercise import find_harmful
 from tests.tui.screens.test_command_palette import HOSTILE, type_in_palette
 
@@ -100,7 +101,9 @@ TEXT_PLACES = {
 }
 """Keys that open a text input, where a colon is typed, by group of keys."""
 FAST_PLACES = ("queue", "overview", "item")
-"""Screens tested in `make test`. The others are tested in `make sweep`."""
+"""Screens tested in `make test`."""
+SWEPT_PLACES = ("runs", "adjudication", "tags", "compare", "golden editor", "bulk confirmation")
+"""Screens of different kinds, tested in `make sweep`. The others are tested in the long form."""
 STAYING = ("tags", "golden editor", "bulk review", "bulk confirmation")
 """Prompts with input that would be lost."""
 
@@ -117,7 +120,11 @@ def app(make_app: Any) -> Any:
 
 
 def _mark_slow(place: str) -> Any:
-    return place if place in FAST_PLACES else pytest.param(place, marks=pytest.mark.sweep)
+    if place in FAST_PLACES:
+        return place
+    if place in SWEPT_PLACES:
+        return pytest.param(place, marks=pytest.mark.sweep)
+    return pytest.param(place, marks=[pytest.mark.sweep, only_long])
 
 
 async def open_place(pilot: Any, wait_for_screen: Any, place: str) -> None:

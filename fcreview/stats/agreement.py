@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from math import isnan
 from typing import Literal
@@ -39,6 +39,7 @@ from fcreview.stats.agreement_intervals import (
     ItemGroup,
     compute_bayesian_bootstrap_interval,
     compute_clustered_share_interval,
+    compute_mid_p_interval,
     draw_plausible_counts,
     make_prior_units,
 )
@@ -59,7 +60,6 @@ from fcreview.stats.agreement_ratings import (
     list_label_keys,
     to_label_key,
 )
-from fcreview.stats.intervals import compute_mid_p_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,28 +133,40 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
     units = list(dict.fromkeys((rating.item, rating.target) for rating in ratings))
+
+    # Equal rows of the array of all units become one pattern.
     labels_by_unit = _fill_cells(ratings, units, annotators, label_keys)
     patterns, pattern_of_unit, units_per_pattern = np.unique(
         labels_by_unit, axis=0, return_inverse=True, return_counts=True
     )
     item_of_unit = [item for item, _ in units]
-
-    # The assumed units of the prior come last, and are not counted as real units.
-    prior = make_prior_units(
-        len(annotators),
-        n_labels=_find_most_frequent_label_count(patterns, units_per_pattern),
-        n_categories=len(label_keys),
-    )
-    no_units = np.zeros(len(prior.cells), dtype=np.int64)
-    no_prior = np.zeros(len(patterns))
-    return RatingTable(
+    observed = RatingTable(
         annotators=tuple(annotators),
         label_keys=tuple(label_keys),
         level=infer_measurement_level(values),
-        cells=np.concatenate([patterns, prior.cells]),
-        units_per_pattern=np.concatenate([units_per_pattern, no_units]),
+        cells=patterns,
+        units_per_pattern=units_per_pattern,
         item_groups=_group_items(item_of_unit, pattern_of_unit.reshape(-1).tolist()),
-        prior_units=np.concatenate([no_prior, prior.units]),
+        prior_units=np.zeros(len(patterns)),
+    )
+    return _add_prior_units(observed)
+
+
+def _add_prior_units(observed: RatingTable) -> RatingTable:
+    """Add the patterns of the assumed units, which intervals need. No annotator labelled them, so
+    they are not counted as units.
+    """
+    prior = make_prior_units(
+        len(observed.annotators),
+        n_labels=_find_most_frequent_label_count(observed.cells, observed.units_per_pattern),
+        n_categories=len(observed.label_keys),
+    )
+    no_units = np.zeros(len(prior.units), dtype=np.int64)
+    return replace(
+        observed,
+        cells=np.concatenate([observed.cells, prior.cells]),
+        units_per_pattern=np.concatenate([observed.units_per_pattern, no_units]),
+        prior_units=np.concatenate([observed.prior_units, prior.units]),
     )
 
 
@@ -279,26 +291,45 @@ def _estimate_coefficient(
     request: _CoefficientRequest, table: RatingTable, plausible_counts: FloatArray
 ) -> CoefficientEstimate:
     """Compute a coefficient of agreement, with the interval that suits its data."""
-    counts = table.units_per_pattern.astype(np.float64)
-    value = float(request.statistic(counts[np.newaxis])[0])
+    units_per_pattern = table.units_per_pattern.astype(np.float64)
+    # A statistic computes many draws at once. Here, the only draw is the data.
+    value = float(request.statistic(units_per_pattern[np.newaxis])[0])
     if isnan(value):
         return CoefficientEstimate()
 
-    n_units = float(counts[request.patterns].sum())
-    n_equal = float(counts[request.patterns] @ request.agreement)
-    is_percent = request.metric == "percent"
-    if is_percent and _has_independent_pairs(table):
-        low, high = compute_mid_p_interval(round(n_equal), round(n_units))
-        return CoefficientEstimate(value, low=low, high=high, method="mid-p")
+    if request.metric == "percent":
+        return _estimate_percent_agreement(request, table, value)
+    return _estimate_chance_corrected_agreement(request, table, plausible_counts, value)
 
+
+def _estimate_percent_agreement(
+    request: _CoefficientRequest, table: RatingTable, value: float
+) -> CoefficientEstimate:
+    """Return the percentage of equal labels with its interval: mid-p for independent units, else
+    Wilson's, which needs several items.
+    """
+    if _has_independent_pairs(table):
+        n_units = _count_units(request, table)
+        mid_p = compute_mid_p_interval(round(_count_equal_units(request, table)), round(n_units))
+        return CoefficientEstimate(value, low=mid_p.low, high=mid_p.high, method="mid-p")
+    if _count_items(table.item_groups, request.patterns) < MIN_ITEMS:
+        return CoefficientEstimate(value, note=FEW_ITEMS)
+    wilson = compute_clustered_share_interval(_list_item_agreements(request, table))
+    return CoefficientEstimate(value, low=wilson.low, high=wilson.high, method="wilson")
+
+
+def _estimate_chance_corrected_agreement(
+    request: _CoefficientRequest, table: RatingTable, plausible_counts: FloatArray, value: float
+) -> CoefficientEstimate:
+    """Return a coefficient such as kappa, with its interval by the Bayesian bootstrap. A note says
+    why there is none.
+    """
     # Without a disagreement, the labels do not show how rare disagreements are.
-    if not is_percent and n_units - n_equal <= ZERO_TOLERANCE:
+    n_different = _count_units(request, table) - _count_equal_units(request, table)
+    if n_different <= ZERO_TOLERANCE:
         return CoefficientEstimate(value, note=NO_DISAGREEMENT)
     if _count_items(table.item_groups, request.patterns) < MIN_ITEMS:
         return CoefficientEstimate(value, note=FEW_ITEMS)
-    if is_percent:
-        share = compute_clustered_share_interval(_list_item_agreements(request, table))
-        return CoefficientEstimate(value, low=share.low, high=share.high, method="wilson")
 
     interval = compute_bayesian_bootstrap_interval(value, request.statistic, plausible_counts)
     if interval is None:
@@ -306,6 +337,18 @@ def _estimate_coefficient(
     return CoefficientEstimate(
         value, low=interval.low, high=interval.high, method="bayesian bootstrap"
     )
+
+
+def _count_units(request: _CoefficientRequest, table: RatingTable) -> float:
+    return float(table.units_per_pattern[request.patterns].sum())
+
+
+def _count_equal_units(request: _CoefficientRequest, table: RatingTable) -> float:
+    """Count the units with equal labels. A unit of which a part of the pairs of labels is equal
+    counts as that part.
+    """
+    n_units = table.units_per_pattern[request.patterns].astype(np.float64)
+    return float((n_units * request.agreement).sum())
 
 
 def _list_item_agreements(request: _CoefficientRequest, table: RatingTable) -> list[ItemAgreement]:

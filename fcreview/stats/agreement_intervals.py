@@ -17,13 +17,14 @@ simulation (`benchmarks/coverage/agreement.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import lgamma, log, log1p
 
 import numpy as np
 
 from fcreview.stats.agreement_coefficients import FloatArray, IntArray, Statistic
-from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 from fcreview.stats.paired_difference import (
     compute_t_quantile,
     compute_wilson_interval_of_share,
@@ -50,6 +51,8 @@ MIN_DRAWS = 500
 MAX_DRAWN_NUMBERS = 4_000_000
 """Number of random numbers above which there are fewer than `DRAWS` draws."""
 INTERVAL_PERCENTILES = (2.5, 97.5)
+BISECTION_STEPS = 60
+"""Number of halvings after which an interval of shares is as narrow as a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,58 @@ def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> Pri
     return PriorUnits(cells, units=np.where(is_equal, share_of_agreement, share_of_disagreement))
 
 
+def compute_mid_p_interval(n_equal: int, n_units: int) -> Interval:
+    """Return the 95 % mid-p interval of the share `n_equal / n_units` (Berry and Armitage 1995, The
+    Statistician 44:417). `n_units` must not be 0.
+
+    For few units, it contains the true share more reliably than Wilson's interval.
+    """
+    log_choices = _compute_log_choices(n_units)
+
+    def compute_mid_p(share: float) -> float:
+        """Return the probability of more equal units plus half the probability of as many."""
+        chances = _compute_binomial_chances(log_choices, share)
+        return float(chances[n_equal + 1 :].sum() + chances[n_equal] / 2)
+
+    tail = (1 - CONFIDENCE_LEVEL) / 2
+    low = _bisect_share(compute_mid_p, tail) if n_equal > 0 else 0.0
+    high = _bisect_share(compute_mid_p, 1 - tail) if n_equal < n_units else 1.0
+    return Interval(low, high=high)
+
+
+def _compute_log_choices(n: int) -> FloatArray:
+    """Return for each k from 0 to n the logarithm of the number of ways to choose k of n units:
+    n! / (k! (n - k)!).
+    """
+    log_factorials = np.array([lgamma(k + 1) for k in range(n + 1)])
+    log_choices: FloatArray = log_factorials[n] - log_factorials - log_factorials[::-1]
+    return log_choices
+
+
+def _compute_binomial_chances(log_choices: FloatArray, share: float) -> FloatArray:
+    """Return for each k from 0 to n the probability that k of n units are equal, if a unit is with
+    the probability p = `share`: the number of choices times p^k (1 - p)^(n - k).
+    """
+    n = len(log_choices) - 1
+    k = np.arange(n + 1)
+    # Logarithms, because the factors of many units are too large or too small for a float.
+    chances: FloatArray = np.exp(log_choices + k * log(share) + (n - k) * log1p(-share))
+    return chances
+
+
+def _bisect_share(compute_probability: Callable[[float], float], probability: float) -> float:
+    """Return the share at which an increasing function has the given value."""
+    low = 0.0
+    high = 1.0
+    for _ in range(BISECTION_STEPS):
+        middle = (low + high) / 2
+        if compute_probability(middle) < probability:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
 @dataclass(frozen=True, slots=True)
 class ItemAgreement:
     """Agreement on the units of one item."""
@@ -117,19 +172,27 @@ def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval
     n_units = sum(item.n_units for item in items)
     share = sum(item.agreement for item in items) / n_units
 
-    squared_deviations = sum((item.agreement - share * item.n_units) ** 2 for item in items)
-    clustered_variance = squared_deviations * n_items / (n_items - 1)
-    independent_variance = n_units * share * (1 - share)
-    # Prior units keep the ratio of two small variances from being extreme.
-    prior_variance = PRIOR_SHARE_UNITS * PRIOR_SHARE_DESIGN_EFFECT
-    design_effect = (clustered_variance + prior_variance) / (
-        independent_variance + PRIOR_SHARE_UNITS
-    )
-
     # Student's t, because the variance is estimated from few items.
     quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
+    design_effect = _compute_design_effect(items, share)
     effective_n = n_units / (design_effect * quantile_ratio**2)
     return Interval(*compute_wilson_interval_of_share(share, effective_n))
+
+
+def _compute_design_effect(items: Sequence[ItemAgreement], share: float) -> float:
+    """Return how many times larger the variance of a share is than that of independent units (Kish
+    1965). Both variances are those of the sum of the agreement of all units.
+    """
+    n_items = len(items)
+    n_units = sum(item.n_units for item in items)
+    squares = sum((item.agreement - share * item.n_units) ** 2 for item in items)
+    clustered_variance = squares * n_items / (n_items - 1)
+    independent_variance = n_units * share * (1 - share)
+
+    # Prior units keep the ratio of two small variances from being extreme.
+    independent_prior = PRIOR_SHARE_UNITS
+    clustered_prior = PRIOR_SHARE_UNITS * PRIOR_SHARE_DESIGN_EFFECT
+    return (clustered_variance + clustered_prior) / (independent_variance + independent_prior)
 
 
 def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatArray) -> FloatArray:

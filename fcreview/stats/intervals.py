@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, isfinite, lgamma, log, log1p, sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 from fcreview.model.address import WHOLE_TARGETS
@@ -25,7 +25,6 @@ from fcreview.model.verdict import (
 CONFIDENCE_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a normal 95 % interval, in standard deviations."""
-_BISECTION_STEPS = 60
 UNKNOWN_ARGUMENT = "·"
 """Name of a wrong argument of which only the number matters."""
 MetricsFunction = Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
@@ -48,72 +47,6 @@ def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | 
     low = max(0.0, center - half_width) if n_passed > 0 else 0.0
     high = min(1.0, center + half_width) if n_passed < n_all else 1.0
     return low, high
-
-
-def compute_mid_p_interval(n_passed: int, n_all: int) -> tuple[float, float]:
-    """Compute the ends of the 95 % mid-p interval of the share `n_passed / n_all` (Berry and
-    Armitage 1995, The Statistician 44:417). `n_all` must not be 0.
-
-    For few items, it contains the true share more reliably than Wilson's interval.
-    """
-    tail = (1 - CONFIDENCE_LEVEL) / 2
-
-    def compute_mid_p(share: float) -> float:
-        """Return the probability of more passes plus half the probability of as many passes."""
-        as_many_or_more = compute_binomial_tail(n_passed, n_all, share)
-        more = compute_binomial_tail(n_passed + 1, n_all, share)
-        return (as_many_or_more + more) / 2
-
-    low = _bisect_share(compute_mid_p, tail) if n_passed > 0 else 0.0
-    high = _bisect_share(compute_mid_p, 1 - tail) if n_passed < n_all else 1.0
-    return low, high
-
-
-def compute_binomial_tail(n_passed: int, n_all: int, share: float) -> float:
-    """Return the probability that at least `n_passed` of `n_all` items pass."""
-    if n_passed <= 0:
-        return 1.0
-    if n_passed > n_all:
-        return 0.0
-    return compute_beta_probability(share, n_passed, b=n_all - n_passed + 1)
-
-
-def _bisect_share(compute_probability: Callable[[float], float], probability: float) -> float:
-    """Return the share at which an increasing function has the given value."""
-    low = 0.0
-    high = 1.0
-    for _ in range(_BISECTION_STEPS):
-        middle = (low + high) / 2
-        if compute_probability(middle) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def compute_beta_probability(x: float, a: float, b: float) -> float:
-    """Compute the probability that a beta variable is below `x`.
-
-    This is the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8).
-    """
-    if x <= 0:
-        return 0.0
-    if x >= 1:
-        return 1.0
-    # The fraction converges quickly below the mean. Above it, the distribution is mirrored.
-    if x > (a + 1) / (a + b + 2):
-        return 1 - compute_beta_probability(1 - x, b, b=a)
-
-    # The fraction is computed from its last term to its first one.
-    n_terms = 20 + 5 * int(sqrt(max(a, b)))
-    fraction = 1.0
-    for m in range(n_terms, 0, -1):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        fraction = 1 + even / (1 + odd / fraction)
-    fraction = 1 - (a + b) * x / (a + 1) / fraction
-    log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    return exp(a * log(x) + b * log1p(-x) - log_beta) / (a * fraction)
 
 
 DisagreementKind = tuple[str, bool, str]

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
+from scipy.optimize import brentq
 
 from benchmarks.coverage.agreement import (
     AnnotatorSetting,
@@ -22,7 +24,11 @@ from benchmarks.coverage.agreement import (
 from fcreview.stats import agreement_intervals
 from fcreview.stats.agreement import compute_agreement
 from fcreview.stats.agreement_coefficients import FloatArray
-from fcreview.stats.agreement_intervals import ItemAgreement, compute_clustered_share_interval
+from fcreview.stats.agreement_intervals import (
+    ItemAgreement,
+    compute_clustered_share_interval,
+    compute_mid_p_interval,
+)
 from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating
 from tests.examples import only_long
 from tests.oracles import binom_pmf, binom_tail, multinomial_pmf, student_quantile
@@ -75,6 +81,27 @@ def test_percent_agreement_of_single_targets_has_the_mid_p_interval() -> None:
     at_low = binom_tail(18, 20, found.low) + binom_pmf(18, 20, found.low) / 2
     at_high = 1 - binom_tail(18, 20, found.high) - binom_pmf(18, 20, found.high) / 2
     assert (at_low, at_high) == pytest.approx((0.025, 0.025))
+
+
+@pytest.mark.parametrize(
+    ("n_equal", "n_units"), [(0, 1), (1, 1), (1, 2), (3, 7), (18, 20), (290, 300), (2_000, 9_000)]
+)
+def test_mid_p_interval_equals_that_of_scipy(n_equal: int, n_units: int) -> None:
+    def compute_mid_p(share: float) -> float:
+        units = scipy.stats.binom(n_units, share)
+        return float(units.sf(n_equal) + units.pmf(n_equal) / 2)
+
+    interval = compute_mid_p_interval(n_equal, n_units)
+    low = _find_share(compute_mid_p, 0.025) if n_equal > 0 else 0
+    high = _find_share(compute_mid_p, 0.975) if n_equal < n_units else 1
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def _find_share(compute_probability: Callable[[float], float], probability: float) -> float:
+    """Return the share at which an increasing function has this value."""
+    return brentq(
+        lambda share: compute_probability(share) - probability, 0, 1, xtol=1e-15, rtol=1e-14
+    )
 
 
 def test_percent_agreement_of_three_annotators_has_wilsons_interval_with_a_design_effect() -> None:

@@ -259,26 +259,31 @@ def _print_json(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource
 
 
 def _build_json(
-    ranking: NamedRanking, position: int, sources: Sequence[RankedSource]
+    named: NamedRanking, position: int, sources: Sequence[RankedSource]
 ) -> dict[str, Any]:
-    """Build the JSON object of the run at a position of a ranking.
+    """Build the JSON object of the run at a position of a ranking. `sources` has the runs in the
+    order in which they were ranked.
 
     `rank_low` and `rank_high` are the best and the worst rank that chance could give the run.
     `not_told_apart` lists the runs that may be equally good. `against` is the next better run, or
     the second run for the best one. `only_run` and `only_other` count the items that only this run
     or only `against` passes.
     """
-    run_rank = ranking.ranking.ranks[position]
+    run_rank = named.ranking.ranks[position]
     source = sources[run_rank.run]
-    rival = find_rival(ranking.ranking, position)
+    info = source.row.info
+
+    rival = find_rival(named.ranking, position)
+    rival_number = None
     deciding = NO_DECIDING_ITEMS
     if rival is not None:
-        deciding = find_deciding_items(ranking.items, run_rank.run, rival.run)
-    info = source.row.info
+        rival_number = sources[rival.run].row.run
+        deciding = find_deciding_items(named.items, run_rank.run, rival.run)
+
     return {
-        "ranking": ranking.kind,
-        "figure": ranking.figure,
-        "convention": ranking.convention or None,
+        "ranking": named.kind,
+        "figure": named.figure,
+        "convention": named.convention or None,
         "run": source.row.run,
         "run_name": source.row.run_name,
         "benchmark": info.benchmark,
@@ -291,14 +296,14 @@ def _build_json(
         "rank_high": run_rank.high,
         "value": run_rank.value,
         "groups": [format_group(group) for group in run_rank.groups],
-        "not_told_apart": [sources[run].row.run for run in run_rank.not_told_apart],
-        "against": sources[rival.run].row.run if rival is not None else None,
+        "not_told_apart": [sources[index].row.run for index in run_rank.not_told_apart],
+        "against": rival_number,
         "only_run": len(deciding.only_first),
         "only_other": len(deciding.only_second),
-        "questions": ranking.n_questions,
-        "left_out": ranking.n_left_out,
-        "changed": ranking.n_changed,
-        "clusters": ranking.ranking.n_clusters,
+        "questions": named.n_questions,
+        "left_out": named.n_left_out,
+        "changed": named.n_changed,
+        "clusters": named.ranking.n_clusters,
         "draws": DRAWS,
         "seed": SEED,
     }

@@ -67,26 +67,31 @@ def build_groups(statuses: Sequence[ItemStatus]) -> list[Group]:
 
 
 def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]) -> Group:
-    """Build a group from the positions of its items. It is sampled if all its items have a verdict,
-    and not all of them had one before the sample.
+    """Build a group from the positions of its items. It is sampled if the sample, perhaps together
+    with earlier reviews, has given a verdict to all its items. It is known before the sample if
+    earlier reviews alone have.
     """
-    of_group = [statuses[position] for position in positions]
+    strata = []
     # Incidents keep the benchmark's verdict, so they need no review.
-    is_known = all(status.human is not None or status.is_incident for status in of_group)
-    is_known_before = is_known and all(
-        status.is_known_before_sample or status.is_incident for status in of_group
+    reviewable = []
+    for position in positions:
+        status = statuses[position]
+        if status.stratum is not None:
+            strata.append(status.stratum)
+        if not status.is_incident:
+            reviewable.append(status)
+
+    is_known = all(status.human is not None for status in reviewable)
+    has_only_earlier_reviews = all(status.is_known_before_sample for status in reviewable)
+    has_counted_reviews = all(
+        status.has_sample_verdict or status.is_known_before_sample for status in reviewable
     )
-    is_reached = all(
-        status.has_sample_verdict or status.is_known_before_sample or status.is_incident
-        for status in of_group
-    )
-    strata = [status.stratum for status in of_group if status.stratum is not None]
     return Group(
         name,
         positions,
         stratum=str(strata[0] if strata else None),
-        is_sampled=is_known and is_reached and not is_known_before,
-        is_known_before_sample=is_known_before,
+        is_sampled=is_known and has_counted_reviews and not has_only_earlier_reviews,
+        is_known_before_sample=is_known and has_only_earlier_reviews,
     )
 
 
@@ -326,34 +331,57 @@ def compute_reference_interval(values: GroupValues) -> ScoreInterval | None:
 
         q sqrt(sum of W_h^2 s_h^2 (1 / n_h + 1 / m_h)) / W
     """
-    corrections = values.human - values.automatic
-    degrees_of_freedom = 0
+    flags_by_stratum = _list_design_strata(values)
+    if any(flags.sampled.sum() < MIN_REFERENCE_GROUPS for flags in flags_by_stratum):
+        return None
+    strata = [_summarize_stratum(values, flags) for flags in flags_by_stratum]
+
     total = _sum_known_values(values)
     variance = 0.0
-    for stratum in _list_design_strata(values):
-        n_sampled = int(stratum.sampled.sum())
-        if n_sampled < MIN_REFERENCE_GROUPS:
-            return None
-        weights = values.weight[stratum.sampled]
-        mean = float(np.average(corrections[stratum.sampled], weights=weights))
-        spread = float(corrections[stratum.sampled].var(ddof=1))
-        estimated_weight = float(values.weight[stratum.estimated].sum())
-        n_estimated = int(stratum.estimated.sum())
+    degrees_of_freedom = 0
+    for stratum in strata:
+        total += stratum.weight * stratum.mean
+        variance_of_mean = stratum.variance * (1 / stratum.n_sampled + 1 / stratum.n_estimated)
+        variance += stratum.weight**2 * variance_of_mean
+        degrees_of_freedom += stratum.n_sampled - 1
 
-        total += estimated_weight * mean
-        variance += estimated_weight**2 * spread * (1 / n_sampled + 1 / n_estimated)
-        degrees_of_freedom += n_sampled - 1
-
-    weight_sum = float(values.weight.sum())
-    estimated = total / weight_sum
-    if not degrees_of_freedom:
-        # All groups are known.
+    weight_of_all = float(values.weight.sum())
+    estimated = total / weight_of_all
+    # If all groups are known, there is nothing to estimate. The value is certain.
+    if not strata:
         return ScoreInterval(estimated, low=estimated, high=estimated)
-    half_width = compute_t_quantile(degrees_of_freedom) * sqrt(variance) / weight_sum
+    half_width = compute_t_quantile(degrees_of_freedom) * sqrt(variance) / weight_of_all
     return ScoreInterval(
         estimated,
         low=max(estimated - half_width, values.lowest),
         high=min(estimated + half_width, values.highest),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _DesignStratum:
+    """A stratum of the sample, in the terms of the formula of `compute_reference_interval`."""
+
+    n_sampled: int
+    """n_h."""
+    n_estimated: int
+    """m_h."""
+    weight: float
+    """W_h: sum of the weights of the groups to estimate."""
+    mean: float
+    """d_h: mean correction, which is human minus automatic value, of the sampled groups."""
+    variance: float
+    """s_h^2: variance of the corrections."""
+
+
+def _summarize_stratum(values: GroupValues, flags: _Stratum) -> _DesignStratum:
+    corrections = values.human[flags.sampled] - values.automatic[flags.sampled]
+    return _DesignStratum(
+        n_sampled=len(corrections),
+        n_estimated=int(flags.estimated.sum()),
+        weight=float(values.weight[flags.estimated].sum()),
+        mean=float(np.average(corrections, weights=values.weight[flags.sampled])),
+        variance=float(corrections.var(ddof=1)),
     )
 
 

@@ -140,6 +140,9 @@ EstimationMethod = Literal[
     "no target",
     "label errors",
 ]
+"""How a metric is estimated: `posterior`, from a random sample, or `all known`, without a sampling
+error. All others are reasons why a metric has no estimate.
+"""
 MIN_CATEGORY_ITEMS = 10
 """Number of reviewed items of a sample from which on the pass rate of a category has an estimate.
 With fewer items, the bias of the estimate is larger than a tenth of the interval's half-width
@@ -170,7 +173,7 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "no target": "the metric measures the spread of the results, so there is no true value to"
     " estimate",
 }
-"""Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
+"""Estimation method -> words for why a metric has no interval from the posterior, or no words."""
 CHANGE_TOLERANCE = 1e-9
 WEIGHT_DIGITS = 12
 """Decimals to which the weights of cells are compared."""
@@ -880,78 +883,80 @@ def _estimate_metrics_without_bounds(
     items of the sample count as not reviewed.
     """
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
-    metrics = _RunMetrics.compute(run)
     models = [
         AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
     ]
     is_sampled = any(status.has_sample_verdict for status in run.statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
-    methods = _choose_methods(run, dependencies, metrics.latest)
+    pairs = _compute_metric_pairs(run)
+    methods = _choose_methods(run, dependencies, pairs)
+
     estimator: _GroupEstimator | _ItemEstimator
     if is_group_sample(run.statuses):
         estimator = _GroupEstimator(run, settings)
     else:
-        sampled_keys = [key for key in metrics.reviewed if methods[key] == "posterior"]
-        estimator = _ItemEstimator(run, dependencies, models, sampled_keys, settings)
+        estimated_keys = []
+        for key, pair in pairs.items():
+            if pair.reviewed is not None and methods[key] == "posterior":
+                estimated_keys.append(key)
+        estimator = _ItemEstimator(run, dependencies, models, estimated_keys, settings)
 
-    for key, metric in metrics.latest.items():
-        if metric.unit not in ESTIMATED_UNITS:
+    for key, pair in pairs.items():
+        if pair.latest.unit not in ESTIMATED_UNITS:
             continue
         facts = _MetricFacts(
-            automatic=metrics.find_automatic_value(key),
-            corrected=metrics.find_reviewed_value(key),
+            automatic=pair.automatic_value,
+            corrected=pair.reviewed_value,
             counts=dependencies.count_items(key),
             method=methods[key],
             criteria=dependencies.find_criteria(key),
         )
-        estimate = metrics.estimate(key, facts.method, facts.counts, estimator)
-        if estimate is None and facts.method == "posterior" and metrics.has_both(key):
-            method = _explain_missing_estimate(estimator, metrics.automatic[key], facts, settings)
-            facts = replace(facts, method=method)
-        yield _build_metric_estimate(metric, facts, estimate, settings)
+        estimate = _estimate_metric(pair, facts, estimator)
+        if estimate is None:
+            reason = _explain_missing_estimate(pair, facts, estimator, settings)
+            facts = replace(facts, method=reason)
+        yield _build_metric_estimate(pair.latest, facts, estimate, settings)
 
 
 @dataclass(frozen=True, slots=True)
-class _RunMetrics:
-    """The metrics of a run, by key."""
+class _MetricPair:
+    """A metric before and after human reviews. Verdicts can make a metric appear or disappear."""
 
-    automatic: dict[MetricKey, Metric]
-    """Metrics of the automatic verdicts."""
-    reviewed: dict[MetricKey, Metric]
-    """Metrics in which human verdicts replace automatic ones."""
-    latest: dict[MetricKey, Metric]
-    """All metrics, with reviewed values where there are some."""
+    latest: Metric
+    """The reviewed metric, or the automatic one without a reviewed one."""
+    automatic: Metric | None
+    """The metric of the automatic verdicts."""
+    reviewed: Metric | None
+    """The metric in which human verdicts replace automatic ones."""
 
-    @classmethod
-    def compute(cls, run: EstimationInput) -> _RunMetrics:
-        automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
-        reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
-        return cls(automatic, reviewed=reviewed, latest=automatic | reviewed)
+    @property
+    def automatic_value(self) -> float | None:
+        return None if self.automatic is None else self.automatic.value
 
-    def has_both(self, key: MetricKey) -> bool:
-        return key in self.automatic and key in self.reviewed
+    @property
+    def reviewed_value(self) -> float | None:
+        return None if self.reviewed is None else self.reviewed.value
 
-    def find_automatic_value(self, key: MetricKey) -> float | None:
-        metric = self.automatic.get(key)
-        return None if metric is None else metric.value
 
-    def find_reviewed_value(self, key: MetricKey) -> float | None:
-        metric = self.reviewed.get(key)
-        return None if metric is None else metric.value
+def _compute_metric_pairs(run: EstimationInput) -> dict[MetricKey, _MetricPair]:
+    """Return the metrics of a run before and after reviews, by key."""
+    automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
+    reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
+    pairs = {}
+    for key, latest in (automatic | reviewed).items():
+        pairs[key] = _MetricPair(latest, automatic=automatic.get(key), reviewed=reviewed.get(key))
+    return pairs
 
-    def estimate(
-        self,
-        key: MetricKey,
-        method: EstimationMethod,
-        counts: ItemCounts,
-        estimator: _GroupEstimator | _ItemEstimator,
-    ) -> ValueEstimate | None:
-        """Return the estimate of a metric, or None if the method gives none."""
-        if method == "all known" and key in self.reviewed:
-            return _take_known_value(self.reviewed[key])
-        if method == "posterior" and self.has_both(key):
-            return estimator.estimate(self.automatic[key], counts)
-        return None
+
+def _estimate_metric(
+    pair: _MetricPair, facts: _MetricFacts, estimator: _GroupEstimator | _ItemEstimator
+) -> ValueEstimate | None:
+    """Return the estimate of a metric by its method, or None if the method gives none."""
+    if facts.method == "all known" and pair.reviewed is not None:
+        return _take_known_value(pair.reviewed)
+    if facts.method == "posterior" and pair.automatic is not None and pair.reviewed is not None:
+        return estimator.estimate(pair.automatic, facts.counts)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -975,15 +980,20 @@ def _take_known_value(metric: Metric) -> ValueEstimate | None:
 
 
 def _explain_missing_estimate(
-    estimator: _GroupEstimator | _ItemEstimator,
-    metric: Metric,
+    pair: _MetricPair,
     facts: _MetricFacts,
+    estimator: _GroupEstimator | _ItemEstimator,
     settings: EstimationSettings,
 ) -> EstimationMethod:
-    """Return why a sampled metric has no estimate."""
+    """Return why a metric has no estimate."""
+    is_attempted = facts.method == "posterior" and pair.reviewed is not None
+    if not is_attempted or pair.automatic is None:
+        return facts.method
+
+    # The sample seemed to allow an estimate, but the estimator found none.
     if isinstance(estimator, _GroupEstimator):
-        return "few groups" if estimator.is_mean(metric) else "not a mean"
-    if estimator.has_few_items(metric, facts.counts):
+        return "few groups" if estimator.is_mean(pair.automatic) else "not a mean"
+    if estimator.has_few_items(pair.automatic, facts.counts):
         return "few items"
     if settings.label_errors is not None:
         return "label errors"
@@ -1059,7 +1069,9 @@ def add_group_positions(
 
 
 def _choose_methods(
-    run: EstimationInput, dependencies: MetricDependencies, metrics: Mapping[MetricKey, Metric]
+    run: EstimationInput,
+    dependencies: MetricDependencies,
+    pairs: Mapping[MetricKey, _MetricPair],
 ) -> dict[MetricKey, EstimationMethod]:
     """Return the method of each metric, or the reason why it has no estimate."""
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
@@ -1068,9 +1080,9 @@ def _choose_methods(
     samples_single_items = not is_group_sample(run.statuses)
 
     methods: dict[MetricKey, EstimationMethod] = {}
-    for key, metric in metrics.items():
+    for key, pair in pairs.items():
         method = dependencies.choose_method(key)
-        if metric.measures_spread:
+        if pair.latest.measures_spread:
             method = "no target"
         elif method == "posterior" and key in group_metrics and samples_single_items:
             method = "whole groups"

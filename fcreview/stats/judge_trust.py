@@ -150,8 +150,8 @@ def _find_measure(calibration: Calibration, name: MeasureName) -> CalibrationMea
 
 
 def compute_effective_number(pairs: Iterable[VerdictPair]) -> EffectiveNumber | None:
-    """Compute the effective number of independent judges. None with fewer than two judges that make
-    errors, or with fewer than `MIN_ITEMS` items on which all have a verdict.
+    """Compute the effective number of independent judges. None with fewer than two judges whose
+    errors vary, or with fewer than `MIN_ITEMS` items on which all have a verdict.
     """
     errors = _collect_errors(_select_item_pairs(pairs))
     if errors is None or errors.n_judges < 2:
@@ -193,36 +193,48 @@ def _compute_error(pair: VerdictPair) -> int:
 
 
 def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
-    """Return the errors on the items on which all judges have a verdict, without judges that make
-    no error there. Return None for fewer than `MIN_ITEMS` such items.
+    """Return the errors on the items on which all judges have a verdict. Return None for fewer than
+    `MIN_ITEMS` such items.
 
-    Only the random items count, if there are any.
+    A judge whose error is the same on all items is left out: without a variance, it has no
+    correlation with the others. Nearly always, such a judge makes no error at all.
     """
-    judge_pairs = [pair for pair in pairs if pair.source == "judge"]
-    random_pairs = [pair for pair in judge_pairs if pair.is_random]
-    measured_pairs = random_pairs if random_pairs else judge_pairs
-    judges = sorted({pair.judge or "" for pair in measured_pairs})[:MAX_JUDGES]
-    pairs_by_item: dict[int, dict[str, VerdictPair]] = {}
-    for pair in measured_pairs:
-        pairs_by_item.setdefault(pair.item, {})[pair.judge or ""] = pair
+    judge_pairs = _select_judge_pairs(pairs)
+    judges = sorted({pair.judge or "" for pair in judge_pairs})[:MAX_JUDGES]
 
-    rows = []
-    compared = []
-    for pair_by_judge in pairs_by_item.values():
-        if all(judge in pair_by_judge for judge in judges):
-            rows.append([_compute_error(pair_by_judge[judge]) for judge in judges])
-            # The human verdict and the weight are the same for all judges.
-            compared.append(pair_by_judge[judges[0]])
-    if len(rows) < MIN_ITEMS:
+    errors = []
+    human = []
+    weights = []
+    for pair_by_judge in _group_pairs_by_item(judge_pairs):
+        if not all(judge in pair_by_judge for judge in judges):
+            continue
+        errors.append([_compute_error(pair_by_judge[judge]) for judge in judges])
+        # The human verdict and the weight are the same for all judges.
+        pair_of_item = pair_by_judge[judges[0]]
+        human.append(pair_of_item.human)
+        weights.append(pair_of_item.weight)
+    if len(errors) < MIN_ITEMS:
         return None
 
-    values = np.array(rows, dtype=np.float64)
-    makes_errors = values.std(axis=0) > 0
-    return _Errors(
-        values[:, makes_errors],
-        human=np.array([pair.human for pair in compared]),
-        weights=np.array([pair.weight for pair in compared]),
-    )
+    values = np.array(errors, dtype=np.float64)
+    has_varying_errors = values.std(axis=0) > 0
+    return _Errors(values[:, has_varying_errors], human=np.array(human), weights=np.array(weights))
+
+
+def _select_judge_pairs(pairs: Sequence[VerdictPair]) -> list[VerdictPair]:
+    """Return the pairs with a judge's verdict: those on random items or, without any, all."""
+    judge_pairs = [pair for pair in pairs if pair.source == "judge"]
+    random_pairs = [pair for pair in judge_pairs if pair.is_random]
+    return random_pairs or judge_pairs
+
+
+def _group_pairs_by_item(judge_pairs: Sequence[VerdictPair]) -> Iterable[dict[str, VerdictPair]]:
+    """Return the pairs of each item, by the name of the judge."""
+    pairs_by_item: dict[int, dict[str, VerdictPair]] = {}
+    for pair in judge_pairs:
+        pair_by_judge = pairs_by_item.setdefault(pair.item, {})
+        pair_by_judge[pair.judge or ""] = pair
+    return pairs_by_item.values()
 
 
 def _draw_item_weights(weights: FloatArray) -> FloatArray:
@@ -263,14 +275,17 @@ def _compute_covariances(errors: _Errors, weights: FloatArray) -> FloatArray:
     """
     n_judges = errors.n_judges
     covariances = np.zeros((len(weights), n_judges, n_judges))
-    # Covariance: the sum of the products, minus what the means alone contribute to it.
     for human in (True, False):
         class_weights = weights[:, errors.human == human]
         values = errors.values[errors.human == human]
+        # The covariance of a and b is the weighted sum of a b - (sum of a) (sum of b) / weight.
+        # Each row of an array below is for one row of weights, each column for one judge.
         total_weight = np.maximum(class_weights.sum(axis=1), _MIN_VARIANCE)
         sums = class_weights @ values
         for judge in range(n_judges):
-            products = class_weights @ (values[:, judge : judge + 1] * values)
-            products_of_means = sums[:, judge : judge + 1] * sums / total_weight[:, np.newaxis]
-            covariances[:, judge, :] += products - products_of_means
+            errors_of_judge = values[:, judge, np.newaxis]
+            sums_of_products = class_weights @ (errors_of_judge * values)
+            products_of_sums = sums[:, judge, np.newaxis] * sums
+            products_of_means = products_of_sums / total_weight[:, np.newaxis]
+            covariances[:, judge, :] += sums_of_products - products_of_means
     return covariances

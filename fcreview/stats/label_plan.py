@@ -19,7 +19,7 @@ o_c^2 / W_c, where o_c is the weight of category c in the score and W_c its shar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -124,30 +124,55 @@ def _find_weight_factors(run: EstimationInput, positions: Sequence[int]) -> dict
     F is the sum of o^2 / W over all categories, where o is the weight of the category in the
     metric, and W its share of the items.
     """
+    scales = _find_metric_scales(run)
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
-    units = {metric.key: metric.unit for metric in run.compute_metrics(run.automatic_items)}
+    factors = dict.fromkeys(scales, 0.0)
+    weight_sums = dict.fromkeys(scales, 0.0)
+    for positions_of_category in _group_by_category(run, positions):
+        share_of_items = len(positions_of_category) / len(positions)
+        weights = _find_category_weights(calculator, positions_of_category, scales)
+        for key, weight in weights.items():
+            factors[key] += weight**2 / share_of_items
+            weight_sums[key] += weight
+
+    # The weights of a mean add up to 1. Any other metric has no plan.
+    return {
+        key: factor
+        for key, factor in factors.items()
+        if abs(weight_sums[key] - 1) < CHANGE_TOLERANCE
+    }
+
+
+def _find_metric_scales(run: EstimationInput) -> dict[MetricKey, float]:
+    """Return the value if all items pass, 1 or 100, of each metric that can be a mean of verdicts.
+    Such a mean is 0 if all items fail.
+    """
+    scales = {}
+    for metric in run.compute_metrics(run.automatic_items):
+        if metric.unit in PERCENTAGE_POINT:
+            scales[metric.key] = 100 * PERCENTAGE_POINT[metric.unit]
+    return scales
+
+
+def _group_by_category(run: EstimationInput, positions: Sequence[int]) -> Iterable[list[int]]:
+    """Return the positions of the items of each category."""
     positions_by_category: dict[str, list[int]] = {}
     for position in positions:
         category = run.statuses[position].category
         positions_by_category.setdefault(category, []).append(position)
+    return positions_by_category.values()
 
-    weight_sums = dict.fromkeys(units, 0.0)
-    factors = dict.fromkeys(units, 0.0)
-    for members in positions_by_category.values():
-        share_of_items = len(members) / len(positions)
-        passing = calculator.compute_with_same_verdict(members, verdict=True)
-        failing = calculator.compute_with_same_verdict(members, verdict=False)
-        for key in passing.keys() & failing.keys() & units.keys():
-            value_if_all_pass = 100 * PERCENTAGE_POINT.get(units[key], 1.0)
-            # The weight of the category in the metric: how much of its scale the category moves.
-            weight = (passing[key] - failing[key]) / value_if_all_pass
-            weight_sums[key] += weight
-            factors[key] += weight**2 / share_of_items
 
-    # The weights of a mean add up to 1.
-    factors_of_means = {}
-    for key, factor in factors.items():
-        is_mean = abs(weight_sums[key] - 1) < CHANGE_TOLERANCE
-        if units[key] in PERCENTAGE_POINT and is_mean:
-            factors_of_means[key] = factor
-    return factors_of_means
+def _find_category_weights(
+    calculator: MetricCalculator, positions: Sequence[int], scales: Mapping[MetricKey, float]
+) -> dict[MetricKey, float]:
+    """Return the weight of a category in each metric: the change of the metric if all items of the
+    category pass instead of fail, as a share of the scale of the metric.
+    """
+    passing = calculator.compute_with_same_verdict(positions, verdict=True)
+    failing = calculator.compute_with_same_verdict(positions, verdict=False)
+    weights = {}
+    for key, scale in scales.items():
+        if key in passing and key in failing:
+            weights[key] = (passing[key] - failing[key]) / scale
+    return weights

@@ -213,12 +213,12 @@ def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED
     then the 95 % interval of their difference does not contain 0. There is no correction for the
     number of runs.
     """
-    # The sorted order makes the draws independent of the order of the runs.
-    clusters = sorted(set[Cluster]().union(*runs))
+    clusters = _list_clusters(runs)
     if not clusters:
         ranks = [RunRank(run, value=None) for run in range(len(runs))]
         return Ranking(ranks, n_clusters=0)
 
+    # From here on, a run is an index: of an entry in `values`, and of a column in the other arrays.
     points, weights = _build_arrays(runs, clusters)
     values = _divide(points.sum(axis=0), weights.sum(axis=0))
     drawn = _draw_values(points, weights, n_draws, seed)
@@ -236,11 +236,27 @@ def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED
             rank=_find_rank(values, run),
             low=low,
             high=high,
-            not_told_apart=tuple(np.flatnonzero(is_not_told_apart[run]).tolist()),
+            not_told_apart=_list_runs_not_told_apart(is_not_told_apart, run),
             groups=_find_groups_of_run(groups, run),
         )
         ranks.append(rank)
     return Ranking(ranks, n_clusters=len(clusters))
+
+
+def _list_clusters(runs: Iterable[RunSums]) -> list[Cluster]:
+    """Return the clusters of all runs. They are sorted, so that the draws do not depend on the
+    order of the runs.
+    """
+    clusters: set[Cluster] = set()
+    for sums in runs:
+        clusters.update(sums)
+    return sorted(clusters)
+
+
+def _list_runs_not_told_apart(is_not_told_apart: BoolArray, run: int) -> tuple[int, ...]:
+    """Return the runs that cannot be told apart from a run."""
+    others: list[int] = np.flatnonzero(is_not_told_apart[run]).tolist()
+    return tuple(others)
 
 
 def _find_rank(values: FloatArray, run: int) -> int:
@@ -338,13 +354,14 @@ def _find_pairs_not_told_apart(values: FloatArray, drawn: FloatArray) -> BoolArr
         drawn: Random draws of the values, of shape (draws, runs).
     """
     n_draws, n_runs = drawn.shape
+    # Whether the run of the row is better than the run of the column in nearly all draws.
     is_better = np.zeros((n_runs, n_runs), dtype=np.bool_)
     for run in range(n_runs):
-        n_better = (drawn > drawn[:, run : run + 1]).sum(axis=0)
-        is_better[:, run] = n_better > (1 - EXCLUDED_SHARE) * n_draws
+        n_draws_with_better = (drawn > drawn[:, run, np.newaxis]).sum(axis=0)
+        is_better[:, run] = n_draws_with_better > (1 - EXCLUDED_SHARE) * n_draws
 
-    is_not_told_apart: BoolArray = ~(is_better | is_better.T)
-    is_not_told_apart |= values[:, np.newaxis] == values
+    has_equal_values = values[:, np.newaxis] == values
+    is_not_told_apart: BoolArray = ~(is_better | is_better.T) | has_equal_values
     np.fill_diagonal(is_not_told_apart, val=False)
     return is_not_told_apart
 

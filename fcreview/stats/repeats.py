@@ -281,18 +281,31 @@ def _compute_interval(
     n_clusters = len(deviations)
     if n_clusters < 2:
         return None, None
-    squares = sum(deviation**2 for deviation in deviations)
-    # With few unequal answers the variance is uncertain, and often too small. One more cluster, of
-    # average weight and answered all right or all wrong, keeps it from being much too small.
-    mean_weight = total_weight / n_clusters
-    squares += value * (1 - value) * mean_weight**2
-    variance = squares * n_clusters / (n_clusters - 1) / total_weight**2
 
     effective_n = float(n_clusters)
+    variance = _estimate_variance(value, deviations, total_weight)
     if variance > 0 and not _is_at_limit(value, n_clusters):
+        # The variance of a share of n independent items is value (1 - value) / n.
         effective_n = value * (1 - value) / variance
     quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return compute_wilson_interval_of_share(value, effective_n / quantile_ratio**2)
+
+
+def _estimate_variance(value: float, deviations: Sequence[float], total_weight: int) -> float:
+    """Estimate the variance of a share from the deviations d of n clusters with the total weight W,
+    as that of a ratio (Cochran 1977, Sampling Techniques, chapter 6):
+
+        n / (n - 1) * (sum of d^2) / W^2
+
+    With few unequal answers the variance is uncertain, and often too small. One more deviation, of
+    a cluster with the mean weight that is answered all right or all wrong, keeps it from being much
+    too small.
+    """
+    n_clusters = len(deviations)
+    mean_weight = total_weight / n_clusters
+    extra_square = value * (1 - value) * mean_weight**2
+    squares = sum(deviation**2 for deviation in deviations) + extra_square
+    return squares * n_clusters / (n_clusters - 1) / total_weight**2
 
 
 def _is_at_limit(share: float, n_clusters: int) -> bool:

@@ -123,39 +123,86 @@ def estimate(
         for row in rows:
             sample_status = fetch_sample_status(session, row)
             problems.update(dict.fromkeys(sample_status.problems))
-            agreement = count_run_label_agreement(session, row)
-            run_settings = settings
-            if correct_annotators:
-                run_settings = correct_label_errors(settings, agreement)
-            estimates = _estimate_run(session, row, sample_status, run_settings, own_only=own)
-            first_plan = None
-            if settings.plan and not _has_sample_verdicts(sample_status):
-                first_plan = _plan_first_labels(session, row, settings)
-                estimates = _add_first_plan(estimates, first_plan)
-            _print_estimates(
-                [row],
-                estimates,
-                _SampleFacts(
-                    sample_status.items, agreement, sample_status.sources, first_plan=first_plan
-                ),
-                half_width,
-                as_json=as_json,
+            report = _report_run(
+                session,
+                row,
+                sample_status,
+                settings,
+                correct_annotators=correct_annotators,
+                own_only=own,
             )
+            _print_estimates(report, half_width, as_json=as_json)
 
-        combinable_runs = [] if own else group_combinable_runs(rows)
-        for model_runs in combinable_runs:
-            statuses: list[ItemStatus] = []
-            for model_run in model_runs:
-                statuses += fetch_sample_status(session, model_run).items
-            _print_estimates(
-                model_runs,
-                _estimate_combined_runs(session, model_runs, settings),
-                _SampleFacts(statuses),
-                half_width,
-                as_json=as_json,
-            )
+        # The benchmark's own metric is a figure of one run.
+        if not own:
+            for model_runs in group_combinable_runs(rows):
+                report = _report_combined_runs(session, model_runs, settings)
+                _print_estimates(report, half_width, as_json=as_json)
         for problem in problems:
             print_message(f"fcreview: there is no random sample: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class _EstimateReport:
+    """Estimates of a run or of combined runs, with the facts that are printed beside them."""
+
+    rows: Sequence[RunRow]
+    """One run, or the combined runs."""
+    estimates: Sequence[MetricEstimate]
+    statuses: Sequence[ItemStatus]
+    """Status in the sample of each item."""
+    agreement: LabelAgreement | None = None
+    """How often annotators agree; None for combined runs."""
+    sources: SourceStrata | None = None
+    """Which automatic sources the estimates use; None for combined runs."""
+    first_plan: FirstPlan | None = None
+    """Plan before the first label; None after it, and without --plan."""
+
+
+def _report_run(
+    session: WorkspaceSession,
+    row: RunRow,
+    sample_status: RunSampleStatus,
+    settings: EstimationSettings,
+    *,
+    correct_annotators: bool,
+    own_only: bool,
+) -> _EstimateReport:
+    """Estimate the metrics of a run. With `correct_annotators`, the estimates are corrected for the
+    errors of its annotators.
+    """
+    agreement = count_run_label_agreement(session, row)
+    run_settings = settings
+    if correct_annotators:
+        run_settings = correct_label_errors(settings, agreement)
+    estimates = _estimate_run(session, row, sample_status, run_settings, own_only=own_only)
+
+    # Before the first label, nothing is estimated. The plan then rests on assumptions.
+    first_plan = None
+    if settings.plan and not _has_sample_verdicts(sample_status):
+        first_plan = _plan_first_labels(session, row, settings)
+        estimates = _add_first_plan(estimates, first_plan)
+    return _EstimateReport(
+        [row],
+        estimates,
+        statuses=sample_status.items,
+        agreement=agreement,
+        sources=sample_status.sources,
+        first_plan=first_plan,
+    )
+
+
+def _report_combined_runs(
+    session: WorkspaceSession, rows: Sequence[RunRow], settings: EstimationSettings
+) -> _EstimateReport:
+    """Estimate the metrics that are published for several runs together. The agreement of
+    annotators is counted in each run, so these estimates are not corrected for their errors.
+    """
+    statuses: list[ItemStatus] = []
+    for row in rows:
+        statuses += fetch_sample_status(session, row).items
+    estimates = _estimate_combined_runs(session, rows, settings)
+    return _EstimateReport(rows, estimates, statuses=statuses)
 
 
 def _estimate_run(
@@ -178,19 +225,6 @@ def _estimate_run(
         return estimates
     without_incidents = estimate_without_incidents(session, row, sample_status, settings)
     return list(add_estimates_without_incidents(estimates, without_incidents))
-
-
-@dataclass(frozen=True, slots=True)
-class _SampleFacts:
-    """Facts about the sample of a run, which are printed beside the estimates."""
-
-    statuses: Sequence[ItemStatus]
-    agreement: LabelAgreement | None = None
-    """How often annotators agree; None for combined runs."""
-    sources: SourceStrata | None = None
-    """Which automatic sources the estimates use; None for combined runs."""
-    first_plan: FirstPlan | None = None
-    """Plan before the first label; None after it, and without --plan."""
 
 
 def _has_sample_verdicts(sample_status: RunSampleStatus) -> bool:
@@ -289,27 +323,20 @@ def _parse_settings(
     return EstimationSettings(half_width, seed=seed, interval_method=interval_method, plan=goals)
 
 
-def _print_estimates(
-    rows: Sequence[RunRow],
-    estimates: Sequence[MetricEstimate],
-    facts: _SampleFacts,
-    half_width: float,
-    *,
-    as_json: bool,
-) -> None:
+def _print_estimates(report: _EstimateReport, half_width: float, *, as_json: bool) -> None:
     """Print the estimates of a run, or of several combined runs, as JSON or as tables.
 
     Combined runs without estimates print nothing, because their benchmark defines no metrics.
     """
     if as_json:
-        sample_counts = count_sample_outcomes(facts.statuses)
-        agreement_json = asdict(facts.agreement) if facts.agreement is not None else None
-        sources_json = _build_sources_json(facts.sources)
-        for estimate in estimates:
-            fields = _build_estimate_json(rows, estimate, sample_counts)
+        sample_counts = count_sample_outcomes(report.statuses)
+        agreement_json = asdict(report.agreement) if report.agreement is not None else None
+        sources_json = _build_sources_json(report.sources)
+        for estimate in report.estimates:
+            fields = _build_estimate_json(report.rows, estimate, sample_counts)
             emit_json(fields | {"label_agreement": agreement_json, "sources": sources_json})
-    elif len(rows) == 1 or estimates:
-        _print_estimate_tables(rows, estimates, facts, half_width)
+    elif len(report.rows) == 1 or report.estimates:
+        _print_estimate_tables(report, half_width)
 
 
 def _build_sources_json(sources: SourceStrata | None) -> dict[str, Any] | None:
@@ -446,16 +473,13 @@ def _format_planned_labels(labels: int | None) -> str:
     return NO_VALUE if labels is None else f"{labels:,}"
 
 
-def _print_estimate_tables(
-    rows: Sequence[RunRow],
-    estimates: Sequence[MetricEstimate],
-    facts: _SampleFacts,
-    half_width: float,
-) -> None:
+def _print_estimate_tables(report: _EstimateReport, half_width: float) -> None:
     """Print the estimates of a run or of combined runs: a heading, facts about the sample, and a
     table of estimates for each table of metrics.
     """
-    sample_counts = count_sample_outcomes(facts.statuses)
+    rows = report.rows
+    estimates = report.estimates
+    sample_counts = count_sample_outcomes(report.statuses)
     emit(_format_estimate_heading(rows))
     own = _find_own_score(rows, estimates)
     if own is not None:
@@ -468,10 +492,10 @@ def _print_estimate_tables(
 
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
-        agreement_lines = describe_label_agreement(estimates, facts.agreement)
+        agreement_lines = describe_label_agreement(estimates, report.agreement)
         emit_lines(f"labels: {line}" for line in agreement_lines)
-    if facts.sources is not None:
-        emit_lines(f"sources: {line}" for line in describe_source_strata(facts.sources))
+    if report.sources is not None:
+        emit_lines(f"sources: {line}" for line in describe_source_strata(report.sources))
 
     # Why figures are missing or are ranges.
     emit_lines(_explain_undecided_items(estimates, sample_counts))
@@ -484,7 +508,7 @@ def _print_estimate_tables(
         )
         print_figure(table, max_width=MAX_COLUMN_CELLS)
     if any(estimate.plan for estimate in estimates):
-        _print_plan(estimates, facts.first_plan)
+        _print_plan(estimates, report.first_plan)
     emit()
 
 

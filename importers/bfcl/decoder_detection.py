@@ -112,6 +112,16 @@ class DecoderChoice:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _ComparisonWithBest:
+    """Compares the decoder that the user chose with the one that fits best."""
+
+    best: Decoder
+    about_choice: str
+    """Words about the choice, such as `finds calls in 3 of 40 replies`."""
+    about_best: str
+
+
 class Fit:
     """How well a decoder fits the replies of a run."""
 
@@ -253,24 +263,43 @@ class _DecoderSelector:
         if not self._contradicts(decoder):
             return DecoderChoice(decoder, reason)
 
-        # Both texts of a kind go into one sentence: what the choice does, what the best one does.
         evidence = self._collect(MAX_RECORDS)
-        fit_of_choice = self._fit(decoder, evidence.scored or evidence.replies)
         if evidence.scored:
-            best = self._find_best_by_scores(decoder, evidence.scored)
-            text_of_choice = f"agrees with {_describe_agreement(fit_of_choice)}"
-            text_of_best = f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}"
+            comparison = self._compare_by_scores(decoder, evidence.scored)
         else:
-            best = self._find_best_by_form(decoder, evidence.with_golden_calls)
-            text_of_choice = f"finds calls in {_describe_calls(fit_of_choice)}"
-            text_of_best = f"{best.decoder.name} finds calls in {best.n_with_calls:,}"
-        if best.decoder.name == decoder.name:
+            comparison = self._compare_by_form(decoder, evidence)
+        if comparison.best.name == decoder.name:
             return DecoderChoice(decoder, reason)
 
-        what = f"the decoder {decoder.name}, chosen by the user, {text_of_choice}. {text_of_best}"
+        what = (
+            f"the decoder {decoder.name}, chosen by the user, {comparison.about_choice}."
+            f" {comparison.about_best}"
+        )
         issue = ImportIssue(self._plan.run.path, what=what)
-        full_reason = f"{reason}; {text_of_choice}; {text_of_best}"
+        full_reason = f"{reason}; {comparison.about_choice}; {comparison.about_best}"
         return DecoderChoice(decoder, full_reason, issues=(issue,))
+
+    def _compare_by_scores(
+        self, choice: Decoder, scored: Sequence[ScoredReply]
+    ) -> _ComparisonWithBest:
+        """Compare a choice with the decoder that agrees with most official verdicts."""
+        agreement = _describe_agreement(self._fit(choice, scored))
+        best = self._find_best_by_scores(choice, scored)
+        return _ComparisonWithBest(
+            best.decoder,
+            about_choice=f"agrees with {agreement}",
+            about_best=f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}",
+        )
+
+    def _compare_by_form(self, choice: Decoder, evidence: Evidence) -> _ComparisonWithBest:
+        """Compare a choice with the decoder that finds calls in most replies."""
+        n_replies = _describe_calls(self._fit(choice, evidence.replies))
+        best = self._find_best_by_form(choice, evidence.with_golden_calls)
+        return _ComparisonWithBest(
+            best.decoder,
+            about_choice=f"finds calls in {n_replies}",
+            about_best=f"{best.decoder.name} finds calls in {best.n_with_calls:,}",
+        )
 
     def _collect(self, n_records: int) -> Evidence:
         return collect_evidence(self._plan.importer_data, self._plan.run.generation, n_records)

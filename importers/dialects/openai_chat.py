@@ -5,7 +5,7 @@ DeepSeek, vLLM and chat templates of Hugging Face.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from fcreview.importers.common.json_text import parse_json_text
@@ -337,28 +337,37 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
     if _is_flat_call(fields):
         fields = _nest_function(fields)
     yield from values.report_unknown_fields(fields, CALL_FIELDS, path=path)
-    call_id = fields.get("id")
-    if call_id == DEFAULT_MISTRAL_ID:
-        yield MessageIssue(
-            'the id "null" is the writer\'s default, not an id', path=path, severity="notice"
-        )
-        call_id = None
+    call_id = yield from _read_call_id(fields, path=path)
 
+    # Some writers leave the type out, or set it to null.
     kind = fields.get("type", "function")
+    function = fields.get("function")
     if kind == "custom":
         custom = as_object(fields.get("custom"))
         yield from values.read_custom_call(
             call_id, custom.get("name"), custom.get("input"), path=path
         )
-        return
-    # Some writers leave the type out, or set it to null.
-    if kind not in ("function", None) or not isinstance(fields.get("function"), dict):
+    elif kind in ("function", None) and isinstance(function, dict):
+        yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
+        yield from values.read_call(
+            call_id, function.get("name"), function.get("arguments"), path=path
+        )
+    else:
         yield MessageIssue(_describe_unknown_call(kind), path=path, raw=call)
         yield Note(call, is_unknown=True)
-        return
-    function = fields["function"]
-    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
-    yield from values.read_call(call_id, function.get("name"), function.get("arguments"), path=path)
+
+
+def _read_call_id(call: dict[str, Any], *, path: str) -> Generator[Reading, None, Any]:
+    """Return the id of a call. Mistral's program writes "null" for a call without one, which is
+    reported.
+    """
+    call_id = call.get("id")
+    if call_id != DEFAULT_MISTRAL_ID:
+        return call_id
+    yield MessageIssue(
+        'the id "null" is the writer\'s default, not an id', path=path, severity="notice"
+    )
+    return None
 
 
 def _is_flat_call(call: dict[str, Any]) -> bool:

@@ -130,16 +130,23 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
             outcome = fields.get("outcome")
             is_error = yield from values.read_mark(outcome, ERROR_BY_OUTCOME, path=path)
             yield from _read_result(fields, is_error, path=path)
-        case "retry-prompt" if fields.get("tool_name") is not None:
-            yield from _read_result(fields, True, path=path)
         case "retry-prompt":
-            # A demand to answer again names no tool: its name is null.
-            if "tool_name" not in fields:
-                yield MessageIssue("retry-prompt without the field tool_name", path=path, raw=part)
-            yield Text(values.to_text(content))
+            yield from _read_retry_prompt(fields, path=path)
         case kind:
             label = f"part {values.to_text(kind)}".strip()
             yield from values.read_unknown(label, part, path=path)
+
+
+def _read_retry_prompt(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a demand to try again. If it names a tool, it is the result of a call that failed.
+    Otherwise, the name is null, and it is a text for the model, which has to answer again.
+    """
+    if part.get("tool_name") is not None:
+        yield from _read_result(part, True, path=path)
+        return
+    if "tool_name" not in part:
+        yield MessageIssue("retry-prompt without the field tool_name", path=path, raw=part)
+    yield Text(values.to_text(part.get("content")))
 
 
 def _read_prompt(content: Any, *, path: str) -> Iterator[Reading]:

@@ -126,26 +126,20 @@ class _OutputFolder:
 
         Returns whether it is. Temporary files of an unfinished run are noted separately.
         """
-        kind = place.kind
-        is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix in SAMPLE_SUFFIXES
+        is_of_samples = place.kind in (PREDICTIONS, REVIEWS) and path.suffix in SAMPLE_SUFFIXES
         if is_of_samples and path.name.startswith(TEMPORARY_PREFIX):
             self.temporary.append(path)
             return True
-
-        is_report = kind == REPORTS and path.suffix == ".json"
-        # The name of a model can contain a folder, as in `org/model`. Only its content tells
-        # whether a JSON file that deep is a report.
-        if is_report and "/" in place.model:
-            is_report = _is_report(path)
-        if not is_of_samples and not is_report:
+        if not is_of_samples and not _is_report_of_model(path, place):
             return False
+
         model = self.models.setdefault(place.model, _ModelFiles())
         files_by_kind = {
             PREDICTIONS: model.predictions,
             REVIEWS: model.reviews,
             REPORTS: model.reports,
         }
-        files_by_kind[kind][path.stem] = path
+        files_by_kind[place.kind][path.stem] = path
         return True
 
     def list_files(self) -> Iterator[Path]:
@@ -213,6 +207,17 @@ class _Place:
     kind: str
     model: str
     """Name of the folder of the model. A name with a slash may be two folders."""
+
+
+def _is_report_of_model(path: Path, place: _Place) -> bool:
+    """Whether a file is a report on a model, by its place.
+
+    The name of a model can contain a folder, as in `org/model`. Only its content tells whether a
+    JSON file that deep is a report.
+    """
+    if place.kind != REPORTS or path.suffix != ".json":
+        return False
+    return "/" not in place.model or _is_report(path)
 
 
 def _find_place(path: Path) -> _Place | None:

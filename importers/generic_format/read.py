@@ -449,23 +449,8 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
     the golden calls.
     """
     record = source.record
-    if source.is_placed:
-        fill_placed_messages(item, record.messages)
-    else:
-        fill_conversation(item, source.conversation)
-    is_placed = source.is_placed
-    if is_placed or (source.is_in_schema and all(map(_is_openai_tool, record.tools))):
-        item.functions = read_tools(record.tools)
-    else:
-        item.functions = source.conversation.functions
-
-    # The field `predicted` counts. Without it, the calls in the messages, which the item already
-    # has, are the predicted calls.
-    if record.predicted is not None:
-        item.predicted = [
-            parse_predicted_call(call, call.turn, call.step, index)
-            for index, call in _number_calls_in_turns(record.predicted)
-        ]
+    _fill_messages_and_predicted_calls(item, source)
+    item.functions = _choose_functions(source)
     item.prediction_hash = answer_hash(_list_answer_messages(source))
     item.tokens_in = record.tokens_in
     item.tokens_out = record.tokens_out
@@ -481,6 +466,35 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
         _compare_with_golden_calls(item, record.golden, keep_order=record.ordered)
         item.golden_hash = answer_hash([call.model_dump() for call in record.golden])
     _set_verdict_fields(item)
+
+
+def _fill_messages_and_predicted_calls(item: Item, source: _SourceRecord) -> None:
+    """Fill the conversation and the calls of the model in it. If the record has a field
+    `predicted`, the calls in that field count instead.
+    """
+    if source.is_placed:
+        fill_placed_messages(item, source.record.messages)
+    else:
+        fill_conversation(item, source.conversation)
+
+    if source.record.predicted is not None:
+        item.predicted = [
+            parse_predicted_call(call, call.turn, call.step, index)
+            for index, call in _number_calls_in_turns(source.record.predicted)
+        ]
+
+
+def _choose_functions(source: _SourceRecord) -> list[dict[str, Any]]:
+    """Return the functions of a record: those of the schema with all their fields, or those of the
+    API in whose dialect the record is.
+    """
+    # A record that fcreview exported has no conversation in a dialect.
+    if source.is_placed:
+        return read_tools(source.record.tools)
+    has_tools_of_schema = all(_is_openai_tool(tool) for tool in source.record.tools)
+    if source.is_in_schema and has_tools_of_schema:
+        return read_tools(source.record.tools)
+    return source.conversation.functions
 
 
 def _is_openai_tool(tool: dict[str, Any]) -> bool:

@@ -120,15 +120,16 @@ def _merge_event_replies(
     # The keys of both are positions of messages.
     agent_by_message: dict[int, str | None] = {}
     entries_before_message: dict[int, list[_Entry]] = {}
-    position = _count_opening_messages(messages)
+    # Where a reply is inserted that is no message.
+    insert_position = _count_opening_messages(messages)
     for reply in replies:
-        found = index.find(reply)
-        if found is None:
+        reply_position = index.find(reply)
+        if reply_position is None:
             entry = _Entry(reply.message, reply.agent, is_only_event=True)
-            entries_before_message.setdefault(position, []).append(entry)
+            entries_before_message.setdefault(insert_position, []).append(entry)
         else:
-            agent_by_message[found] = reply.agent
-            position = _skip_tool_messages(messages, found + 1)
+            agent_by_message[reply_position] = reply.agent
+            insert_position = _skip_tool_messages(messages, reply_position + 1)
 
     entries: list[_Entry] = []
     for number, message in enumerate(messages):

@@ -642,7 +642,7 @@ def _convert_edit_to_review(
     # An edit can also change only the reason. Then the review has no verdict.
     value = None
     if edit.changes_value:
-        value = _find_reviewed_value(edit, verdict, official, decides=is_item_verdict)
+        value = _find_reviewed_value(edit, verdict, official, is_item_verdict=is_item_verdict)
     # An edit that fcreview exported names the events of its reviews.
     own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
 
@@ -659,18 +659,18 @@ def _convert_edit_to_review(
 
 
 def _find_reviewed_value(
-    edit: ScoreEdit, verdict: bool | None, official: ScoreState | None, *, decides: bool
+    edit: ScoreEdit, verdict: bool | None, official: ScoreState | None, *, is_item_verdict: bool
 ) -> Any:
     """Return the value of a review: `verdict`, the verdict that the edited value means, or the
     edited value itself.
-
-    The value itself counts if it is partial credit or means no verdict. If the official value is
-    partial credit, the criterion has numbers, so a verdict becomes a number, too.
     """
-    if decides:
+    # A verdict on the item is pass or fail.
+    if is_item_verdict:
         return verdict
+    # On another criterion, partial credit and a value that means no verdict stay as they are.
     value = edit.state.value
     if verdict is None or _is_partial_credit(value):
         return value
+    # If the official value is partial credit, the criterion has numbers: 1 instead of pass.
     has_numbers = official is not None and _is_partial_credit(official.value)
     return to_metric_number(value) if has_numbers else verdict

@@ -206,16 +206,16 @@ class LogEditor:
         """
         results = log.get("results") or {}
         recorded = results.get("scores") or []
-        # Beside columns with a reducer, a column without one has metrics of the single epochs.
-        reduced_scores = {
-            (entry.get("scorer"), entry.get("name")) for entry in recorded if entry.get("reducer")
-        }
+        reduced_columns = set()
+        for entry in recorded:
+            if entry.get("reducer"):
+                reduced_columns.add((str(entry.get("scorer")), str(entry.get("name"))))
 
         for entry in recorded:
             scorer = str(entry.get("scorer"))
             if scorer not in edited.changed_scorers:
                 continue
-
+            # Beside columns with a reducer, a column without one has metrics of the single epochs.
             name = str(entry.get("name"))
             reducer = entry.get("reducer")
             column = ScoreColumn(
@@ -223,7 +223,7 @@ class LogEditor:
                 scorer=scorer,
                 reducer=reducer,
                 metrics=[],
-                is_unreduced=reducer is None and (scorer, name) in reduced_scores,
+                is_unreduced=reducer is None and (scorer, name) in reduced_columns,
             )
             self._recompute_column(entry, column, edited)
 

@@ -217,14 +217,13 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
         found.plans.append(make_failed_plan(IMPORTER, chosen.path, reason))
         return
 
-    # The mapping can name files that the user did not open. They are not read.
+    # The records of the runs are in files of sources.
     named_files = _list_source_files(mapping, chosen.base)
-    source_files = [file for file in named_files if _may_read(file.path, chosen)]
+    source_files = [file for file in named_files if _may_be_source(file.path, chosen)]
     found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
-    join_files = []
-    for path in list_join_files(mapping, chosen.base):
-        if _is_inside(path, chosen):
-            join_files.append(path)
+    # Joined files only complete these records, so the user need not have opened them.
+    named_join_files = list_join_files(mapping, chosen.base)
+    join_files = [path for path in named_join_files if _is_in_allowed_place(path, chosen)]
 
     files_by_run = group_files_by_run(mapping, source_files, chosen.base)
     chosen_files = _limit_runs(files_by_run)
@@ -294,13 +293,20 @@ def _list_source_files(mapping: ItemMapping, base: Path) -> list[SourceFile]:
     return list(files.values())
 
 
-def _may_read(path: Path, chosen: _ChosenMapping) -> bool:
+def _may_be_source(path: Path, chosen: _ChosenMapping) -> bool:
+    """Whether runs may be read from a file: it is in an allowed place, and the user opened it,
+    unless the mapping file itself was opened.
+    """
     is_opened = chosen.opened_files is None or path in chosen.opened_files
-    return is_opened and _is_inside(path, chosen)
+    return is_opened and _is_in_allowed_place(path, chosen)
 
 
-def _is_inside(path: Path, chosen: _ChosenMapping) -> bool:
-    """Whether a file is at a place at which this mapping file may name files."""
+def _is_in_allowed_place(path: Path, chosen: _ChosenMapping) -> bool:
+    """Whether a file is in a place where this mapping file may read files.
+
+    A mapping file that nobody named may come from someone else with the data. It reads nothing
+    outside of its own folder.
+    """
     if not chosen.stays_in_folder:
         return True
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(chosen.base))

@@ -384,15 +384,12 @@ class _MappingReader:
         """
         known = ("files", "format", "items", "entries", "name", "delimiter", "encoding", *more_keys)
         self._report_unknown(table, known, f"{place}.")
+
+        # All values are read, so that the user sees the mistakes of all at once.
         globs = self._read_globs(table.get("files"), place)
         format_name = self._read_choice(table.get("format"), FORMATS, f"{place}.format")
         items = self._read_expression(table.get("items"), f"{place}.items")
-
-        entries = table.get("entries", False)
-        if not isinstance(entries, bool):
-            self._add_problem(f"{place}.entries must be true or false")
-            entries = False
-
+        entries = self._read_flag(table.get("entries", False), f"{place}.entries")
         name = self._read_pattern(table.get("name"), f"{place}.name")
         delimiter = self._read_delimiter(table.get("delimiter"), f"{place}.delimiter")
         encoding = self._read_choice(table.get("encoding"), ENCODINGS, f"{place}.encoding")
@@ -408,6 +405,12 @@ class _MappingReader:
             delimiter=delimiter,
             encoding=encoding,
         )
+
+    def _read_flag(self, written: Any, place: str) -> bool:
+        if isinstance(written, bool):
+            return written
+        self._add_problem(f"{place} must be true or false")
+        return False
 
     def _read_delimiter(self, written: Any, place: str) -> str | None:
         if written is None or (isinstance(written, str) and written in DELIMITERS):

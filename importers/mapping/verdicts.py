@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fcreview.importers.common.incidents import add_failed_verdict
 from fcreview.importers.mapping.joins import JoinRow
@@ -63,32 +64,62 @@ def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | N
     """Add the verdict and the score of a judge. A verdict that cannot be read is a failure of the
     judge.
     """
-    values = judge.values
-    name = reader.read_name(values.get("name"), row)
-    # A verdict that cannot be read is None, and `read_verdict` adds an issue that says why.
-    n_earlier_issues = len(reader.issues)
-    verdict = reader.read_verdict(values.get("verdict"), judge.rule, row)
-    verdict_issues = reader.issues[n_earlier_issues:]
-    rationale = reader.read_text(values.get("rationale"), row)
-    score = reader.read_number(values.get("score"), row)
-
-    has_opinion = verdict is not None or rationale is not None or score is not None
-    if not has_opinion and not verdict_issues:
+    opinion = _read_judge_opinion(judge, reader, row)
+    if opinion.is_empty:
         return
-    if name is None:
+    if opinion.name is None:
         reader.add_issue(f"{judge.key}: a verdict without the name of the judge")
-    label = name or UNNAMED
+    label = opinion.name or UNNAMED
 
-    if verdict is not None:
-        item.verdicts.append(Verdict("judge", verdict, rationale=rationale, by=label))
-    else:
-        failure = verdict_issues[0].what if verdict_issues else NO_VERDICT
-        add_failed_verdict(item, "judge", failure=failure, by=label)
-        item.verdicts[-1].rationale = rationale
+    _add_verdict_of_judge(item, opinion, label)
+    if opinion.score is not None:
+        item.verdicts.append(Verdict("judge", opinion.score, criterion=SCORE, by=label))
+        _report_contradiction(judge, label, opinion.verdict, score=opinion.score, reader=reader)
 
-    if score is not None:
-        item.verdicts.append(Verdict("judge", score, criterion=SCORE, by=label))
-        _report_contradiction(judge, label, verdict, score=score, reader=reader)
+
+@dataclass(frozen=True, slots=True)
+class _JudgeOpinion:
+    """What a record says about one judge. Each value is None if the record has none."""
+
+    name: str | None
+    verdict: bool | None
+    failure: str | None
+    """Why the verdict in the record cannot be read."""
+    rationale: str | None
+    score: float | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the judge was not asked. A name alone is no opinion."""
+        values = (self.verdict, self.failure, self.rationale, self.score)
+        return all(value is None for value in values)
+
+
+def _read_judge_opinion(judge: Opinion, reader: ValueReader, row: JoinRow | None) -> _JudgeOpinion:
+    name = reader.read_name(judge.values.get("name"), row)
+
+    # If the verdict cannot be read, the reader adds an issue, which says why.
+    n_earlier_issues = len(reader.issues)
+    verdict = reader.read_verdict(judge.values.get("verdict"), judge.rule, row)
+    verdict_issues = reader.issues[n_earlier_issues:]
+
+    return _JudgeOpinion(
+        name,
+        verdict=verdict,
+        failure=verdict_issues[0].what if verdict_issues else None,
+        rationale=reader.read_text(judge.values.get("rationale"), row),
+        score=reader.read_number(judge.values.get("score"), row),
+    )
+
+
+def _add_verdict_of_judge(item: Item, opinion: _JudgeOpinion, label: str) -> None:
+    """Add the verdict of a judge, or the failure to give one."""
+    if opinion.verdict is None:
+        add_failed_verdict(item, "judge", failure=opinion.failure or NO_VERDICT, by=label)
+        item.verdicts[-1].rationale = opinion.rationale
+        return
+    verdict = Verdict("judge", opinion.verdict, rationale=opinion.rationale, by=label)
+    item.verdicts.append(verdict)
 
 
 def _report_contradiction(

@@ -260,7 +260,8 @@ def add_reward_verdicts(
     """
     official = parts.official
     recomputed = parts.recomputed
-    recomputed_reward = None if is_left_out else recomputed.reward
+
+    # The verdicts of the item, which are its fields.
     _set_official_verdict(item, reward)
     if is_left_out:
         item.rule_note = NO_REWARD
@@ -269,22 +270,33 @@ def add_reward_verdicts(
     if item.official is False:
         item.error_type = official.error_type or recomputed.error_type
 
-    # The reasons say which parts failed, and why.
+    # The verdicts of both sources, on the item and on its parts. The reasons say which parts
+    # failed, and why.
     has_actions = bool(item.golden)
     official_reason = official.explain_reward(has_actions) if official.values else None
-    recomputed_reason = recomputed.explain_reward(has_actions)
     item.verdicts += _make_official_verdicts(item, reward, official, official_reason)
+    recomputed_reward = None if is_left_out else recomputed.reward
+    recomputed_reason = recomputed.explain_reward(has_actions)
     item.verdicts += _make_recomputed_verdicts(
         item, recomputed_reward, recomputed, recomputed_reason
     )
 
+    _add_failure(item, parts)
+    return {REWARD_PARTS: _choose_part_values(parts)}
+
+
+def _add_failure(item: Item, parts: CheckedParts) -> None:
+    """Set the first difference of an item that failed, and the step that decided about its
+    texts.
+    """
+    official = parts.official
+    recomputed = parts.recomputed
     verdict = item.official if item.rule is None else item.rule
     if verdict is False:
         # The recomputed parts tell more about the failure, if one of them fails at all.
         failed_parts = recomputed if recomputed.failing_parts else official
         _set_first_difference(item, failed_parts)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
-    return {REWARD_PARTS: _choose_part_values(parts)}
 
 
 def _choose_part_values(parts: CheckedParts) -> dict[str, float | None]:

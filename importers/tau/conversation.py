@@ -237,11 +237,12 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         step = position.advance(message, is_last=is_last)
         turns.append(position.turn)
         _add_texts(item, message, position.turn, step)
+        # A greeting before the first step has the step -1, but a call needs a step.
+        step_of_calls = max(step, 0)
         for call in message.calls:
             if message.role == "user":
                 places_of_user_calls.append([position.turn, position.index])
-            # A greeting before the first step has the step -1, but a call needs a step.
-            item.predicted.append(_make_predicted_call(call, position, max(step, 0)))
+            item.predicted.append(_make_predicted_call(call, position, step_of_calls))
             position.index += 1
 
     n_replies = sum(message.role == "assistant" for message in messages)

@@ -567,14 +567,17 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
     function_by_call_id: dict[str, str] = {}
     for block in split_by_form(raw_messages, _is_foreign_message):
         if block.is_foreign:
-            foreign = read_foreign_messages(block, function_by_call_id, path="messages")
-            messages += foreign
-            turn_indices += [_get_turn_index(block.messages[0], block.first)] * len(foreign)
+            foreign_messages = read_foreign_messages(block, function_by_call_id, path="messages")
+            turn_index = _get_turn_index(block.messages[0], block.first)
+            messages += foreign_messages
+            turn_indices += [turn_index] * len(foreign_messages)
             continue
         for position, raw in enumerate(block.messages, block.first):
-            read_messages = _read_own_message(raw, function_by_call_id)
-            messages += read_messages
-            turn_indices += [_get_turn_index(raw, position)] * len(read_messages)
+            # A message of several results is read as several messages with one number.
+            own_messages = _read_own_message(raw, function_by_call_id)
+            turn_index = _get_turn_index(raw, position)
+            messages += own_messages
+            turn_indices += [turn_index] * len(own_messages)
 
     return Conversation(
         messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick

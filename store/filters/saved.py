@@ -73,7 +73,8 @@ def expand_saved_filters(
     Raises FilterError for an unknown name and for an invalid filter. With `blind`, a filter must
     not reveal verdicts.
     """
-    parse_filter(text, blind=blind)  # raises FilterError, with the position in the user's text
+    # A mistake is reported at its position in the user's text, so this comes first.
+    parse_filter(text, blind=blind)
     tokens = tokenize(text)
     is_only_token = len(tokens) == 1
     names = [

@@ -164,28 +164,37 @@ class ImportPlanner:
         second one becomes an import issue.
         """
         import_plan = ImportPlan()
-        known_keys: set[str] = set()
         earlier = find_earlier_imports(self._workspace, plans, self._index.runs)
-        numbers = _RunNumbers(self._index, earlier, self._find_runs_with_new_language(plans))
+        # This can change the language of a run, which is a part of its key.
+        numbers_of_other_language = self._find_runs_with_new_language(plans)
+        numbers = _RunNumbers(self._index, earlier, numbers_of_other_language)
+
+        planned_keys: set[str] = set()
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
-            if key in known_keys:
-                what = f"run {plan.run.model} was found twice. The first one is imported"
-                import_plan.issues.append(ImportIssue(plan.run.path, None, what=what))
+            if key in planned_keys:
+                import_plan.issues.append(_report_second_run(plan.run))
                 continue
-            known_keys.add(key)
+            planned_keys.add(key)
 
             import_plan.doubled_runs += self._list_doubled_runs(key, earlier)
             if key in earlier.lost:
+                # Its answers were deleted, so the last import of the run, with another key, stays.
                 self._keep_run_without_results(import_plan, plan, earlier.lost[key])
-                continue
-            number = numbers.choose_number(key)
-            import_plan.summary_rows[number] = _make_summary_row(number, plan.run)
-            import_plan.plans[number] = plan
-            sources = stat_sources(plan, self._workspace.to_stored_path)
-            job = ReadJob(number, plan=plan, sources=sources)
-            self._add_run_to_plan(import_plan, job, self._index.runs.get(key))
+            else:
+                number = numbers.choose_number(key)
+                self._plan_run(import_plan, plan, number, self._index.runs.get(key))
         return import_plan
+
+    def _plan_run(
+        self, import_plan: ImportPlan, plan: RunPlan, number: int, stored_run: StoredRun | None
+    ) -> None:
+        """Add a run with its answers to the plan of the import."""
+        import_plan.summary_rows[number] = _make_summary_row(number, plan.run)
+        import_plan.plans[number] = plan
+        sources = stat_sources(plan, self._workspace.to_stored_path)
+        job = ReadJob(number, plan=plan, sources=sources)
+        self._add_run_to_plan(import_plan, job, stored_run)
 
     def _list_doubled_runs(self, run_key: str, earlier: EarlierImports) -> list[int]:
         """Return the numbers of stored runs to delete, because another run has their files."""
@@ -378,6 +387,12 @@ class ImportPlanner:
         now = [source for source in job.sources if source.kind not in lost_kinds]
         before = [source for source in stored_run.sources if source.kind not in lost_kinds]
         return is_content_unchanged(self._workspace, now, before)
+
+
+def _report_second_run(run: Run) -> ImportIssue:
+    """Return the issue of a run that was found a second time in the opened files."""
+    what = f"run {run.model} was found twice. The first one is imported"
+    return ImportIssue(run.path, None, what=what)
 
 
 def _make_language_free_key(run: Run, result_files: Sequence[str]) -> tuple[str, ...]:

@@ -137,17 +137,20 @@ class FcreviewApp(App[int]):
         use_hidden_names(session.hidden_names)
         session.request_switch = self._quit_to_switch_annotator
 
+        # What the first screen shows: the queue of the view, at its start or where the annotator
+        # was last, with a message about that.
         self._state = QueueState.from_view(view or View(), session.blind)
         last_position = self._load_last_position(resume=resume)
-        self._message = self._describe_start(last_position)
-        """Message at the start."""
         self._position = self._find_start_position(last_position)
         if self._position is not None:
             self._state.restore_settings(self._position.settings)
+        key_notice = self._apply_key_names(key_names or {})
+        self._message = key_notice or self._describe_start(last_position)
+        """Message at the start."""
         self._open_item = open_item
         self._adjudicate = adjudicate
-        self._apply_key_names(key_names or {})
 
+        # What the app keeps while it runs.
         self.uses_mouse = True
         """Whether the app handles the mouse. Otherwise the terminal selects text with it."""
         self._keys_in_use: deque[tuple[events.Key, Screen[Any]]] = deque(maxlen=MAX_KEYS_IN_USE)
@@ -214,14 +217,15 @@ class FcreviewApp(App[int]):
             return None
         return last_position
 
-    def _apply_key_names(self, key_names: Mapping[str, str]) -> None:
-        """Apply the keys of the configuration. Invalid keys are ignored, and a message says so."""
+    def _apply_key_names(self, key_names: Mapping[str, str]) -> str:
+        """Apply the keys of the configuration. Return a notice of invalid keys, which are ignored,
+        or of renamed actions, or an empty text.
+        """
         try:
             self.set_keymap(find_changed_keys(validate_keymap(key_names)))
         except KeymapError as error:
-            self._message = str(error)
-            return
-        self._message = format_renamed_actions_notice(key_names) or self._message
+            return str(error)
+        return format_renamed_actions_notice(key_names)
 
     def get_css_variables(self) -> dict[str, str]:
         """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`,

@@ -357,11 +357,11 @@ class _OpenScreens:
 
         `new_store` is None if the data of the current store have changed, for example by reviews.
         """
-        if new_store is None:
-            store = old_store
-        else:
+        store = old_store
+        if new_store is not None:
+            # Reviews may have been added while the import ran.
+            new_store.refresh_reviews()
             store = new_store
-            store.refresh_reviews()
 
         shows = [prepare_queue_reload(self.queue, self.runs, old_store, store)]
         for pane, view in zip(self.panes, self.pane_views, strict=True):

@@ -782,10 +782,11 @@ def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:
 def _message_block(
     indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
 ) -> Block:
-    """Return the block of a message. Its layout depends on who wrote it: `message.role`.
+    """Return the block of a message. Its layout depends on its role, which says who wrote it.
 
     Besides the user, the model and a tool, this can be the benchmark, which records the state of
-    the environment and log lines.
+    the environment and log lines. The name says more about the author: the environment of a state,
+    or the speaker. Parts that the importer does not know have a name of their own, in any role.
     """
     key = f"{turn_address(turn)}/{event.key}"
     if message.role == "tool":
@@ -800,14 +801,23 @@ def _message_block(
         return other_role_block(key, message, options)
     if message.role == "user":
         return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
+    return _model_message_block(indexed, turn, event, message, options)
 
-    # What remains are messages of the model, and golden calls that the benchmark supplied.
+
+def _model_message_block(
+    indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
+) -> Block:
+    """Return the block of a message in the role of the model. Without a name, it is the model's
+    reply. With one, it is something else, such as reasoning or a golden call of the benchmark.
+    """
+    key = f"{turn_address(turn)}/{event.key}"
     step_label = indexed.step_label(turn, event.step)
     if message.name == GOLDEN_CALL:
         calls = parse_quoted_calls(message.content)
         if calls:
             suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
             return _earlier_golden_call_block(key, calls, message, suffix)
+
     return text_block(
         key,
         message.name or step_label,

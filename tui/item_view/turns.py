@@ -121,8 +121,8 @@ def wrap_entries_around(
         return all_rows
 
     # Shorter rows leave room for the ellipses.
-    margin = f"{symbols().ellipsis} "
-    row_cells = cells - len(margin)
+    ellipsis = f"{symbols().ellipsis} "
+    row_cells = cells - len(ellipsis)
     rows = wrap_entries(label, entries, row_cells)
     rows_until_important = wrap_entries(label, entries[: important + 1], row_cells)
     important_row = len(rows_until_important) - 1
@@ -132,8 +132,9 @@ def wrap_entries_around(
     end_shown = first_shown + OVERVIEW_ROWS
     shown_rows = rows[first_shown:end_shown]
     if first_shown > 0:
+        # The indentation of the row, which is its first part, makes room for the label.
         _, *entry_parts = shown_rows[0]
-        shown_rows[0] = ((label, "dim"), (margin, "dim"), *entry_parts)
+        shown_rows[0] = ((label, "dim"), (ellipsis, "dim"), *entry_parts)
     if end_shown < len(rows):
         shown_rows[-1] = (*shown_rows[-1], (symbols().ellipsis, "dim"))
     return shown_rows

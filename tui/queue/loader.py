@@ -534,9 +534,12 @@ class QueueNavigator:
         `previous`, so that the annotator continues there.
         """
         position = store.find_position(view, item)
-        last_position = position
-        if last_position is None:
-            last_position = previous.last_position if previous is not None else 0
+        if position is not None:
+            last_position = position
+        elif previous is not None:
+            last_position = previous.last_position
+        else:
+            last_position = 0
         return cls(
             view,
             item,

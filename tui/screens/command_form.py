@@ -298,39 +298,45 @@ def _make_suggester(field: FormField) -> Suggester | None:
 
 
 def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
-    """Return a line for each choice near the entered one: its value and what it means.
-
-    What the entered choice means is never cut: it takes a second line if necessary.
+    """Return a line for each choice near the entered one: its value and what it means, shortened to
+    one line. What the entered choice means takes up to `MAX_MEANING_ROWS` lines.
     """
     choices = list(field.descriptions)
     entered_index = find_choice_index(choices, text)
     name_cells = max(display_width(choice or NO_CHOICE) for choice in choices) + 2
     text_cells = max(width - CHOICE_MARGIN_CELLS - name_cells, 1)
-    meaning_rows: list[str] = []
+    entered_rows: list[str] = []
     if entered_index is not None:
         meaning = sanitize(field.descriptions[choices[entered_index]])
-        meaning_rows = sanitize_and_wrap(meaning, text_cells)[:MAX_MEANING_ROWS]
+        entered_rows = sanitize_and_wrap(meaning, text_cells)[:MAX_MEANING_ROWS]
 
-    n_shown = CHOICE_ROWS - max(len(meaning_rows) - 1, 0)
+    # Further lines of the entered choice take the place of other choices.
+    n_further_rows = max(len(entered_rows) - 1, 0)
+    n_shown = CHOICE_ROWS - n_further_rows
     first_index = _find_first_shown_choice(len(choices), entered_index or 0, n_shown)
     lines: list[Line] = []
-    for index in range(first_index, min(first_index + n_shown, len(choices))):
-        choice = choices[index]
+    for choice in choices[first_index : first_index + n_shown]:
         name = choice or NO_CHOICE
-        if index == entered_index:
-            lines += _entered_choice_lines(name, name_cells, meaning_rows)
-            continue
-        line = LineBuilder()
-        line.add(" " * CHOICE_MARGIN_CELLS)
-        line.add_padded(name, name_cells)
-        line.add(truncate_at_word(sanitize(field.descriptions[choice]), text_cells), "dim")
-        lines.append(fit_line(line.build(), width))
+        if entered_index is not None and choice == choices[entered_index]:
+            lines += _entered_choice_lines(name, name_cells, entered_rows)
+        else:
+            meaning = truncate_at_word(sanitize(field.descriptions[choice]), text_cells)
+            lines.append(fit_line(_other_choice_line(name, name_cells, meaning), width))
     hint = f" left and right choose {symbols().separator} {len(choices)} choices"
     return [*lines, make_line(hint, "dim")]
 
 
 CHOICE_MARGIN_CELLS = 3
 MAX_MEANING_ROWS = 2
+
+
+def _other_choice_line(name: str, name_cells: int, meaning: str) -> Line:
+    """Return the line of a choice that is not entered."""
+    line = LineBuilder()
+    line.add(" " * CHOICE_MARGIN_CELLS)
+    line.add_padded(name, name_cells)
+    line.add(meaning, "dim")
+    return line.build()
 
 
 def _entered_choice_lines(name: str, name_cells: int, meaning_rows: Sequence[str]) -> list[Line]:
@@ -559,6 +565,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         cells = self.app.size.width - 2
         first_rows = wrap_first_rows(self._command_line, cells, COMMAND_ROWS)
         rows = [row.rstrip() for row in first_rows.rows]
+        # An ellipsis says that the command is longer than its rows.
         if first_rows.has_more:
             rows[-1] = f"{truncate(rows[-1], cells - 2)} {symbols().ellipsis}"
         block.show([make_line(f" {row}", "dim") for row in rows])

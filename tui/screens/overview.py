@@ -351,25 +351,21 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         In blind mode, only the progress is read, because the other parts depend on verdicts.
         """
-        runs = self._first_runs
-        self._first_runs = ()
-        if not runs:
-            scope = self._view.runs
-            all_runs = await self._loader.load_runs()
-            runs = [run for run in all_runs if not scope or run.run in scope]
-
-        blind = self._overview.blind
+        runs = await self._take_first_runs()
         self._runs = self._arrangement.filter_and_sort_runs(runs)
+        blind = self._overview.blind
         overview = Overview(
             runs,
             annotator=self._session.annotator,
             blind=blind,
             can_end_blind_review=blind and self._session.can_end_blind_review,
         )
+        # At first, the screen shows the figures of the last time, or the runs without figures.
         self._show_overview(self._find_last_figures(overview) or overview)
         if not self._overview.own_scores:
             pending_metric = await self._name_own_metric(runs)
             self._show_overview(replace(self._overview, pending_own_metric=pending_metric))
+
         await self._read_part(add_queue_progress)
         if blind:
             return
@@ -378,6 +374,16 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._estimate_visible_runs()
         await self._read_own_scores()
         await self._read_suspects()
+
+    async def _take_first_runs(self) -> Sequence[RunRow]:
+        """Return the runs that the screen was opened with, or later read those of its view."""
+        first_runs = self._first_runs
+        if first_runs:
+            self._first_runs = ()
+            return first_runs
+        all_runs = await self._loader.load_runs()
+        scope = self._view.runs
+        return [run for run in all_runs if not scope or run.run in scope]
 
     def _find_last_figures(self, overview: Overview) -> Overview | None:
         """Return what the overview showed last, if no run and no review has changed since then.

@@ -264,10 +264,11 @@ def _compute_requested(
 ) -> Iterator[AgreementCoefficient]:
     """Compute the requested coefficients of a table of labels, each with its interval."""
     plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
-    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    labels_per_pattern = (table.cells != NO_LABEL).sum(axis=1)
     for request in requests:
         estimate = _estimate_coefficient(request, table, plausible_counts)
-        units = table.units_per_pattern[request.patterns]
+        n_units = table.units_per_pattern[request.patterns]
+        n_labels = n_units * labels_per_pattern[request.patterns]
         yield AgreementCoefficient(
             scope=group.scope,
             benchmark=group.benchmark,
@@ -279,8 +280,8 @@ def _compute_requested(
             value=estimate.value,
             low=estimate.low,
             high=estimate.high,
-            n_units=int(units.sum()),
-            n_labels=int(units @ n_labels[request.patterns]),
+            n_units=int(n_units.sum()),
+            n_labels=int(n_labels.sum()),
             given=group.given,
             interval=estimate.method,
             interval_note=estimate.note,

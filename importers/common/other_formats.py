@@ -56,7 +56,6 @@ OTHER_FORMATS = (
     OtherFormat(
         "a list of tau2 results", signs=("simulations", "tasks", "info"), advice=OPEN_EACH_ADVICE
     ),
-    OtherFormat("a ShareGPT conversation", ("conversations", "from", "value")),
     OtherFormat("an export of ChatGPT", ("mapping", "current_node", "create_time")),
     OtherFormat("an export of claude.ai", ("chat_messages", "sender")),
     OtherFormat("a log of OpenAI Evals", ("sample_id", "event_id", "sampled")),
@@ -69,6 +68,7 @@ OTHER_FORMATS = (
     OtherFormat("a list of messages of OpenAI's Assistants", ("thread.message", "thread_id")),
     OtherFormat("spans of OpenInference (Phoenix)", ("openinference", "llm")),
     OtherFormat("spans of OpenInference (Phoenix)", ("openinference.span.kind",)),
+    OtherFormat("spans of OpenTelemetry without messages", ("resourceSpans", "scopeSpans")),
     OtherFormat("steps of smolagents", ("step_number", "model_input_messages")),
     OtherFormat("a trajectory of DSPy", ("trajectory", "tool_name_0")),
     OtherFormat("an output of CrewAI", ("tasks_output", "raw")),

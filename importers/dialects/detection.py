@@ -23,6 +23,7 @@ from fcreview.importers.dialects.anthropic import is_anthropic_block
 from fcreview.importers.dialects.haystack import is_haystack_message
 from fcreview.importers.dialects.llama_index import is_llama_index_message
 from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
+from fcreview.importers.dialects.sharegpt import is_sharegpt_message
 from fcreview.importers.dialects.values import get_type
 
 LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "remove")
@@ -203,6 +204,7 @@ SIGNS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "openai_responses": _is_openai_responses,
     "cohere_v1": _is_cohere_v1,
     "anthropic": _is_anthropic,
+    "sharegpt": is_sharegpt_message,
     "cohere_v2": _is_cohere_v2,
     "ollama": _is_ollama,
     "mistral": _is_mistral,

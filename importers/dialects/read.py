@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.dialects import anthropic, bedrock, gemini, openai_responses
+from fcreview.importers.dialects import anthropic, bedrock, gemini, openai_responses, sharegpt
 from fcreview.importers.dialects.conversation import (
     MessageIssue,
     ParsedConversation,
@@ -23,7 +23,7 @@ from fcreview.importers.dialects.reading import collect_fragments
 from fcreview.importers.dialects.text_calls import read_text_calls
 from fcreview.importers.dialects.tools import add_tools, find_listed_tools
 
-MESSAGE_FIELDS = ("messages", "contents", "chat_history", "outputs", "input")
+MESSAGE_FIELDS = ("messages", "contents", "conversations", "chat_history", "outputs", "input")
 """Fields of a request or response that can hold the list of messages."""
 REPLY_FIELDS = ("choices", "output", "candidates")
 """Fields of a response that hold the reply."""
@@ -93,6 +93,7 @@ def _read_calls_in_texts(conversation: ParsedConversation, call_style: str) -> N
         # The text without the calls remains.
         message.text = reply.text
         message.calls = reply.calls
+        message.unknown_parts.extend(reply.unread_calls)
         if reply.reasoning:
             message.reasoning = (message.reasoning or "") + reply.reasoning
         conversation.issues.extend(reply.issues)
@@ -115,7 +116,9 @@ def _read_parts(
     With `reads_foreign`, messages that have the form of another dialect are read in that one.
     """
     yield from _read_system(parts.system)
-    if reads_foreign:
+    if dialect == sharegpt.NAME:
+        yield from sharegpt.read_messages(parts.messages, has_tools=bool(parts.tools))
+    elif reads_foreign:
         yield from read_with_foreign_messages(parts.messages, dialect)
     else:
         yield from get_reader(dialect)(parts.messages)

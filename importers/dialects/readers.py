@@ -20,6 +20,7 @@ from fcreview.importers.dialects import (
     openai_responses,
     otel_genai,
     pydantic_ai,
+    sharegpt,
 )
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage
 from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT
@@ -39,6 +40,7 @@ READERS: Mapping[str, MessageReader] = {
     "openai_responses": openai_responses.read_messages,
     "cohere_v1": cohere_v1.read_messages,
     "anthropic": anthropic.read_messages,
+    sharegpt.NAME: sharegpt.read_messages,
     **dict.fromkeys(READ_LIKE_OPENAI_CHAT, openai_chat.read_messages),
 }
 

@@ -6,6 +6,7 @@ They are read only if the format names the style: a text may also quote a call.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,12 @@ from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects import values
-from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage, ToolCall
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    ToolCall,
+)
 
 _THINK = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>", re.DOTALL)
 """Matches reasoning at the start. Without an opening tag, it is all before the closing tag."""
@@ -49,7 +55,17 @@ _SECTION_TAGS = (
     "<|tool_calls_section_end|>",
 )
 """Tags around all calls of a reply."""
-
+_STYLES_OF_TOOL_CALL = (
+    (re.compile(r"<tool_call>\s*[\[{]"), "hermes"),
+    (re.compile(r"<tool_call>\s*<function="), "qwen3_coder"),
+    (re.compile(r"<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)"), "glm45"),
+)
+"""Style of calls in the tag `<tool_call>`, by what follows the tag."""
+_SEARCHED_TAGS = ("<tool_call>", "<function=", "<parameter=", "<arg_key>")
+MAX_SEARCHED_CHARACTERS = 1_000_000_000
+"""Maximum product of the length of a text and its number of tags. The end of each tag is searched
+up to the end of the text.
+"""
 
 CALL_TAGS = (
     "<tool_call>",
@@ -71,9 +87,12 @@ class TextWithCalls:
     calls: list[ToolCall] = field(default_factory=list)
     reasoning: str | None = None
     issues: list[MessageIssue] = field(default_factory=list)
+    unread_calls: list[Any] = field(default_factory=list)
+    """Texts between the tags of calls that could not be read."""
 
 
-Reading = ToolCall | MessageIssue
+Reading = ToolCall | MessageIssue | Note
+"""A note is the text of a call that could not be read."""
 
 
 class UnknownStyle(ValueError):
@@ -92,11 +111,18 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
         raise UnknownStyle(f"unknown style {style}. Use one of {', '.join(STYLES)}")
     reply = TextWithCalls(text)
     _take_reasoning(reply, style)
+    if _has_too_many_tags(reply.text):
+        what = "too many tags to read the calls in a text"
+        reply.issues.append(MessageIssue(what, path=path, raw=reply.text))
+        return reply
     for reading in rules.read(reply.text, path):
-        if isinstance(reading, MessageIssue):
-            reply.issues.append(reading)
-        else:
-            reply.calls.append(reading)
+        match reading:
+            case MessageIssue():
+                reply.issues.append(reading)
+            case Note(value):
+                reply.unread_calls.append(value)
+            case ToolCall():
+                reply.calls.append(reading)
 
     # If calls have no closing tag, a text without calls is a text only.
     if not reply.calls and not rules.opening:
@@ -107,9 +133,26 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
     if unclosed != -1:
         raw = remainder[unclosed:]
         reply.issues.append(MessageIssue("call not closed", path=path, raw=raw))
+        reply.unread_calls.append(raw)
         remainder = remainder[:unclosed]
     reply.text = remainder.strip()
     return reply
+
+
+def find_tag_style(text: str) -> str | None:
+    """Return the style of the calls in the tags `<tool_call>` of a text. None without such tags, or
+    with an unknown form of the calls in them.
+    """
+    for pattern, style in _STYLES_OF_TOOL_CALL:
+        if pattern.search(text):
+            return style
+    return None
+
+
+def _has_too_many_tags(text: str) -> bool:
+    """Whether the search for the ends of all tags in a text would take too long."""
+    n_tags = sum(text.count(tag) for tag in _SEARCHED_TAGS)
+    return n_tags * len(text) > MAX_SEARCHED_CHARACTERS
 
 
 def report_call_tags(messages: Sequence[ParsedMessage]) -> Iterator[MessageIssue]:
@@ -143,18 +186,38 @@ def _take_reasoning(reply: TextWithCalls, style: str) -> None:
 
 def _read_hermes(text: str, path: str) -> Iterator[Reading]:
     for written in _HERMES.findall(text):
-        yield from _read_json_calls(written, path=path)
+        yield from read_call_text(written, path=path)
 
 
-def _read_json_calls(written: str, *, path: str) -> Iterator[Reading]:
-    """Yield the calls in the JSON of a call or of a list of calls."""
+def read_call_text(written: str, *, path: str) -> Iterator[Reading]:
+    """Yield the calls in the JSON text of a call or of a list of calls.
+
+    Data of Hermes models also have calls as Python literals, which are read with a notice.
+    """
     try:
         value = parse_json_text(written.strip(), [])
     except (ValueError, RecursionError):
-        yield MessageIssue("call is not JSON", path=path, raw=written)
-        return
+        value = _parse_python_literal(written.strip())
+        if value is None:
+            yield MessageIssue("call is not JSON", path=path, raw=written)
+            yield Note(written, is_unknown=True)
+            return
+        what = "call is a Python literal instead of JSON"
+        yield MessageIssue(what, path=path, raw=written, severity="notice")
     for call in value if isinstance(value, list) else [value]:
         yield from _read_json_call(call, path=path)
+
+
+def _parse_python_literal(text: str) -> Any:
+    """Return the value of an object or a list that is written in Python's syntax, or None.
+
+    The text is parsed, and never run. A value that JSON cannot have is none.
+    """
+    try:
+        value = ast.literal_eval(parse_expression(text))
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None
 
 
 def _read_json_call(call: Any, *, path: str) -> Iterator[Reading]:
@@ -163,6 +226,7 @@ def _read_json_call(call: Any, *, path: str) -> Iterator[Reading]:
     name = fields.get("name")
     if not isinstance(name, str):
         yield MessageIssue("call without a name", path=path, raw=call)
+        yield Note(call, is_unknown=True)
         return
     written = fields.get("arguments", fields.get("parameters"))
     yield from _read_call(name, written, call_id=fields.get("id"), path=path)
@@ -180,7 +244,7 @@ def _read_mistral(text: str, path: str) -> Iterator[Reading]:
     """Yield calls after `[TOOL_CALLS]`: a list, or a name and its arguments."""
     _, tag, listed = text.partition("[TOOL_CALLS]")
     if tag and listed.lstrip().startswith("["):
-        yield from _read_json_calls(listed, path=path)
+        yield from read_call_text(listed, path=path)
         return
 
     # The arguments of a call end where the name of the next call begins.
@@ -199,7 +263,7 @@ def _read_llama3_json(text: str, path: str) -> Iterator[Reading]:
         return
     for written in calls.split(";"):
         if written.strip():
-            yield from _read_json_calls(written, path=path)
+            yield from read_call_text(written, path=path)
 
 
 def _read_deepseek(text: str, path: str) -> Iterator[Reading]:

@@ -28,6 +28,7 @@ from fcreview.importers.generic_format.exchange import (
     find_unread_output,
     is_failed_request,
 )
+from fcreview.importers.generic_format.traces import is_trace
 from fcreview.importers.generic_format.whole_conversation import (
     is_conversation,
     may_be_whole_conversation,
@@ -135,6 +136,10 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
     elif _is_generic_record(fields):
         confidence = 0.6
         reason = "the records have id and messages"
+    elif is_trace(first_record):
+        run.generation = "chat log"
+        confidence = 0.4
+        reason = "requests to models in traces"
     elif not is_stream_piece(first_record) and _is_chat_log_line(first_record):
         run.generation = "chat log"
         confidence = 0.4
@@ -193,7 +198,7 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     """
     if is_message_list(value):
         return {"id": f"chat_{line_number}", "category": "chat", "messages": value}
-    if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
+    if not isinstance(value, dict) or _has_field_of_records(value):
         return value
     # A trace of Langfuse has its calls in observations, so its input and output are not enough.
     if isinstance(value.get("observations"), list):
@@ -215,6 +220,17 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         **_read_token_counts(response),
         "extra": _collect_metadata(value, messages),
     }
+
+
+def _has_field_of_records(fields: dict[str, Any]) -> bool:
+    """Whether a line has a field that makes it a record of the generic format.
+
+    Conversations of training data can have such a field, too, but never as `messages`.
+    """
+    if not fields.keys() & DISTINCTIVE_FIELDS:
+        return False
+    is_training_row = "messages" not in fields and is_message_list(fields.get("conversations"))
+    return not is_training_row
 
 
 def _list_messages(
@@ -258,7 +274,8 @@ def _list_tools(line: dict[str, Any], request: Any, response: Any) -> list[Any]:
     """
     settings = [line.get(name) for name in SETTINGS_FIELDS]
     tools = find_tools(request, line, response, *settings)
-    if tools is None:
+    # Training data have an empty text for no tools.
+    if tools is None or tools == "":
         return []
     if isinstance(tools, list):
         return tools

@@ -44,6 +44,7 @@ RESPONSE_PATHS: Sequence[Path] = (
 )
 ENCODED_FIELDS = (
     "messages",
+    "conversations",
     "request",
     "response",
     "request_body",
@@ -112,7 +113,7 @@ def decode_texts(line: JsonObject) -> JsonObject:
     for name in ENCODED_FIELDS:
         value = _parse_json(line.get(name))
         is_known = is_message_list(value) or has_messages(value) or has_reply(value)
-        if is_known or (name == "tools" and isinstance(value, list)):
+        if is_known or (name == "tools" and value is not None):
             decoded[name] = value
     return line | decoded if decoded else line
 

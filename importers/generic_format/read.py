@@ -62,6 +62,7 @@ from fcreview.importers.generic_format.placed_messages import (
     fill_placed_messages,
     has_placed_messages,
 )
+from fcreview.importers.generic_format.traces import is_trace, split_traces
 from fcreview.importers.generic_format.whole_conversation import (
     may_be_whole_conversation,
     read_whole_conversation,
@@ -245,14 +246,17 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     If an id occurs again, the second record is imported with its line number, as `ID#LINE`.
     """
     path = plan.results[0]
-    yield from _make_items(path, _read_lines(path), known_ids=set())
+    lines = split_traces(path, _read_lines(path))
+    yield from _make_items(path, lines, known_ids=set())
 
 
 def split_run(plan: RunPlan) -> list[RunPart]:
-    """Return ranges of lines of a file. A file that may be one conversation is read as a whole."""
+    """Return ranges of lines of a file. A file that may be one conversation, or that has traces, is
+    read as a whole.
+    """
     path = plan.results[0]
     first = read_first_record(path)
-    if may_be_whole_conversation(first):
+    if may_be_whole_conversation(first) or is_trace(first):
         return []
     return split_into_line_ranges(path)
 

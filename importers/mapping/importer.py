@@ -23,7 +23,7 @@ class MappingImporter(Importer):
 
     name = "mapping"
     title = "Mapping"
-    version = 6
+    version = 7
     expected_files = "JSON, JSON Lines, CSV or Parquet with a mapping file (fcreview-map.toml)"
     aggregates_rows = True
     needs_part_verdicts = True

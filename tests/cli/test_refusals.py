@@ -209,7 +209,6 @@ OTHER_FORMATS = {
     },
     "an OpenHands output": {"instance_id": "d-1", "history": [], "test_result": {}},
     "a promptfoo result": {"evalId": "e", "results": {"results": []}},
-    "a ShareGPT conversation": {"conversations": [{"from": "human", "value": "weather"}]},
     "a SWE-agent trajectory": {"trajectory": [{"action": "ls", "observation": "a"}]},
     "NeMo Skills output": {"id": "simple_0", "generation": [], "num_generated_tokens": 3},
     "a list of tau2 results": [{"info": {}, "tasks": [], "simulations": []}],

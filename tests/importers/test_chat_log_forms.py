@@ -79,6 +79,16 @@ EXCHANGES: dict[str, dict[str, Any]] = {
             },
         ]
     },
+    "ShareGPT": {
+        "conversations": [
+            {"from": "human", "value": "How warm is it?"},
+            {"from": "function_call", "value": '{"name": "f", "arguments": {"x": 1}}'},
+        ],
+        "system": "Be brief.",
+        "category": "weather",
+        "tools": "",
+    },
+    "conversations of messages": {"conversations": [QUESTION, REPLY], "source": "own"},
     "Anthropic's batch": {
         "custom_id": "q",
         "result": {"type": "succeeded", "message": ANTHROPIC_REPLY},
@@ -123,6 +133,7 @@ DECLARED_TOOLS: dict[str, Any] = {
     "Gemini": [{"function_declarations": [{"name": "f", "parameters_json_schema": SCHEMA}]}],
     "by name": {"f": {"parameters": SCHEMA}},
     "JSON text": json.dumps([{"name": "f", "parameters": SCHEMA}]),
+    "JSON text of a tool": json.dumps({"name": "f", "parameters": SCHEMA}),
     "OpenAI": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
 }
 REFUSED = {

@@ -20,6 +20,7 @@ from tests.importers.dialects.writers import (
     expect,
     make_conversation,
     write_ai_sdk_turns,
+    write_sharegpt_tags,
 )
 
 N_CONVERSATIONS = 200
@@ -32,7 +33,7 @@ CARRIERS = {
     "reasoning_content", "thinking", "reasoningContent", "reasoningText", "summary", "toolCallId",
     "toolName", "value", "state", "errorText", "kind", "part_kind", "tool_name", "blocks",
     "block_type", "tool_kwargs", "additional_kwargs", "tool_call", "tool_call_result", "result",
-    "origin", "error", "reasoning_text",
+    "origin", "error", "reasoning_text", "from",
 }  # fmt: skip
 """Fields that carry a role, a text, reasoning, a call, a result, an error or an id."""
 OPTIONAL_FIELDS = {
@@ -46,6 +47,7 @@ OPTIONAL = {
     ("gemini", "output removed"),  # a response without an output
     ("gemini", "error removed"),  # the same
     ("openai_chat", "content removed"),  # a reply with calls only
+    ("ollama", "content removed"),  # the same
 }
 """Changes after which a conversation is still what the API writes."""
 
@@ -145,6 +147,76 @@ def test_messages_of_the_user_interface_of_the_ai_sdk_are_read() -> None:
         assert list_readings(read) == expect(conversation, DIALECTS["ai_sdk"])
         assert read.issues == []
     assert list_losses("ai_sdk", write_ai_sdk_turns) == []
+
+
+def test_calls_and_results_in_tags_of_sharegpt_are_read() -> None:
+    rng = random.Random("sharegpt tags")
+    for _ in range(N_CONVERSATIONS):
+        conversation = make_conversation(rng)
+        read = read_conversation(write_sharegpt_tags(conversation))
+        assert list_readings(read) == expect(conversation, DIALECTS["sharegpt"])
+        assert read.issues == []
+    assert list_losses("sharegpt", write_sharegpt_tags) == []
+
+
+SHAREGPT_CALL = '<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>'
+
+
+def read_sharegpt(*values: tuple[str, Any], **fields: Any) -> ParsedConversation:
+    messages = [{"from": speaker, "value": value} for speaker, value in values]
+    return read_conversation({"conversations": messages, **fields})
+
+
+@pytest.mark.parametrize(
+    ("tag", "arguments"),
+    [
+        (SHAREGPT_CALL, {"x": 1}),
+        ("<tool_call>\n{'name': 'f', 'arguments': {'x': None}}\n</tool_call>", {"x": None}),
+        ("<tool_call><function=f><parameter=x>1</parameter></function></tool_call>", {"x": "1"}),
+        ("<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>", {"x": "1"}),
+    ],
+)
+def test_calls_of_sharegpt_in_each_style_of_tag_are_read(tag: str, arguments: Any) -> None:
+    read = read_sharegpt(("human", "Go."), ("gpt", f"I look.\n{tag}"), ("tool", "2"))
+    readings = list_readings(read)
+    assert readings[1] == ("assistant", "I look.", None, [(None, "f", arguments)])
+    assert readings[2] == ("result", 0, "2", None)
+    assert all(issue.severity == "notice" for issue in read.issues)
+
+
+def test_tags_of_sharegpt_are_calls_if_there_are_tools() -> None:
+    values = (("human", "Go."), ("gpt", SHAREGPT_CALL))
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+    prompt = ("system", "You may call <tools></tools>.")
+    for read in (read_sharegpt(*values, tools=[tool]), read_sharegpt(prompt, *values)):
+        assert [call.name for call in read.messages[-1].calls] == ["f"]
+    quoted = read_sharegpt(*values)
+    assert (quoted.messages[-1].text, quoted.messages[-1].calls) == (SHAREGPT_CALL, [])
+
+
+def test_call_of_sharegpt_that_is_not_json_stays_with_an_issue() -> None:
+    read = read_sharegpt(("human", "Go."), ("function_call", "f(x)"), ("observation", "2"))
+    assert read.messages[1].unknown_parts == ["f(x)"]
+    assert [issue.what for issue in read.issues] == [
+        "call is not JSON", "result without an id belongs to no call",
+    ]  # fmt: skip
+
+
+def test_results_in_tags_of_the_user_are_results() -> None:
+    results = "<tool_response>\n2\n</tool_response>\n<tool_response>3</tool_response>"
+    read = read_sharegpt(
+        ("human", "Go."), ("gpt", SHAREGPT_CALL + SHAREGPT_CALL), ("human", results), tools=[{}]
+    )
+    assert [(r.text, r.call_index) for m in read.messages for r in m.results] == [
+        ("2", 0), ("3", 1),
+    ]  # fmt: skip
+
+
+def test_many_tags_without_an_end_are_read_in_short_time() -> None:
+    text = SHAREGPT_CALL + "<tool_call>{" * 50_000
+    read = read_sharegpt(("human", "Go."), ("gpt", text), ("tool", "2"))
+    assert read.messages[1].text == text
+    assert "too many tags to read the calls in a text" in [issue.what for issue in read.issues]
 
 
 @pytest.mark.parametrize("call_form", ["toolInvocations", "parts"])

@@ -111,7 +111,7 @@ def list_written_messages(dialect: str, seed: str) -> list[Any]:
     written = DIALECTS[dialect].write(make_conversation(random.Random(seed)))
     if isinstance(written, list):
         return written
-    for name in ("messages", "contents", "chat_history", "input"):
+    for name in ("messages", "contents", "conversations", "chat_history", "input"):
         if name in written:
             return list(written[name])
     raise AssertionError(written)
@@ -124,6 +124,8 @@ def test_messages_of_other_dialects_give_their_calls_and_results(
 ) -> None:
     if format_name == "evalscope" and dialect in CHAT_FORM:
         pytest.skip("EvalScope's own messages have fields that chat messages lack")
+    if (format_name, dialect) == ("atif", "sharegpt"):
+        pytest.skip("each message is a step, and so are parallel calls: their results are issues")
     for seed in range(3):
         messages = list_written_messages(dialect, f"{dialect} {seed}")
         expected = Item("expected", "")
@@ -192,6 +194,20 @@ def test_calls_of_atif_in_other_forms_keep_name_and_arguments(
     assert list_calls(item) == [("f", {"x": 1})]
     assert list_results(item) == ["5"]
     assert item.predicted[0].decode_error is None
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [('{"x": 1} junk', "are not JSON"), ("[1]", "are not an object")],
+)
+def test_issue_and_call_of_atif_give_the_same_reason(
+    tmp_path: Path, written: str, reason: str
+) -> None:
+    call = {"tool_call_id": "c", "function_name": "f", "arguments": written}
+    step = {"step_id": 1, "source": "agent", "message": "", "tool_calls": [call]}
+    item = read_item(tmp_path, "atif", [step])
+    assert item.predicted[0].decode_error == f"the arguments {reason}"
+    assert f"arguments of call f {reason}" in item.issues[0].what
 
 
 GEMINI_PART = {"functionCall": {"id": "c", "name": "f", "args": {"x": 1}}}

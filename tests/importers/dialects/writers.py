@@ -474,6 +474,48 @@ def _write_llama_index_message(role: str, text: str) -> Any:
     return {"role": role, "additional_kwargs": {}, "blocks": blocks}
 
 
+def _write_sharegpt(conversation: Conversation) -> Any:
+    """Write calls and results as messages of their own, like data of LLaMA-Factory."""
+    messages = [_speak("system", conversation.system)]
+    for turn in conversation.turns:
+        messages.append(_speak("human", turn.question))
+        for reply in turn.replies:
+            text = _write_thought(reply) + reply.text
+            if text or not reply.calls:
+                messages.append(_speak("gpt", text))
+            for call in reply.calls:
+                messages.append(_speak("function_call", _write_call_text(call)))
+            messages += [_speak("observation", call.result) for call in reply.calls]
+    return {"conversations": messages}
+
+
+def write_sharegpt_tags(conversation: Conversation) -> Any:
+    """Write calls and results as tags in texts, like data of Hermes models."""
+    messages = [_speak("system", conversation.system)]
+    for turn in conversation.turns:
+        messages.append(_speak("human", turn.question))
+        for reply in turn.replies:
+            calls = [f"\n<tool_call>\n{_write_call_text(c)}\n</tool_call>" for c in reply.calls]
+            text = _write_thought(reply) + reply.text
+            messages.append(_speak("gpt", text + "".join(calls)))
+            results = [f"<tool_response>\n{c.result}\n</tool_response>" for c in reply.calls]
+            if results:
+                messages.append(_speak("tool", "\n".join(results)))
+    return {"conversations": messages}
+
+
+def _speak(speaker: str, value: str) -> Any:
+    return {"from": speaker, "value": value}
+
+
+def _write_thought(reply: Reply) -> str:
+    return f"<think>\n{reply.reasoning}\n</think>\n\n" if reply.reasoning else ""
+
+
+def _write_call_text(call: Call) -> str:
+    return json.dumps({"name": call.name, "arguments": call.arguments})
+
+
 DIALECTS = {
     "openai_chat": Dialect(_write_openai),
     "ollama": Dialect(_write_ollama, has_ids=False),
@@ -489,4 +531,5 @@ DIALECTS = {
     "pydantic_ai": Dialect(_write_pydantic_ai, has_error_marks=True),
     "haystack": Dialect(_write_haystack, has_error_marks=True),
     "llama_index": Dialect(_write_llama_index),
+    "sharegpt": Dialect(_write_sharegpt, has_ids=False),
 }

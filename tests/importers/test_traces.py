@@ -1,0 +1,205 @@
+"""Requests to models in exports of tracing programs open as conversations."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.registry import discover
+from fcreview.model.item import ImportIssue, Item
+from fcreview.model.json_value import to_plain_json
+from tests.importers.dialects.writers import DIALECTS, make_conversation
+from tests.importers.run_reading import read_runs
+
+FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}
+QUESTION = {"role": "user", "parts": [{"type": "text", "content": "How warm is it?"}]}
+CALL = {"type": "tool_call", "id": "c", "name": "f", "arguments": {"x": 1}}
+REPLY = {"role": "assistant", "parts": [CALL], "finish_reason": "tool_call"}
+OPENAI_CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+OPENAI_REPLY = {"role": "assistant", "content": "", "tool_calls": [OPENAI_CALL]}
+
+
+def encode(value: Any) -> dict[str, Any]:
+    """Write the value of an attribute as OpenTelemetry's JSON does."""
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case list():
+            return {"arrayValue": {"values": [encode(element) for element in value]}}
+        case dict():
+            entries = [{"key": key, "value": encode(element)} for key, element in value.items()]
+            return {"kvlistValue": {"values": entries}}
+    return {"stringValue": value}
+
+
+def write_attributes(attributes: dict[str, Any]) -> list[Any]:
+    return [{"key": name, "value": encode(value)} for name, value in attributes.items()]
+
+
+def make_span(number: int, attributes: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    span = {"traceId": "t", "spanId": f"s{number}", "attributes": write_attributes(attributes)}
+    return span | fields
+
+
+def make_export(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
+
+
+def read(folder: Path, *lines: Any) -> tuple[list[Item], list[ImportIssue]]:
+    (folder / "traces.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return read_runs(discover([folder]).plans)
+
+
+def list_calls(item: Item) -> list[Any]:
+    return [(call.name, call.arguments) for call in item.predicted]
+
+
+REQUEST = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.usage.input_tokens": 7,
+    "gen_ai.input.messages": [QUESTION],
+    "gen_ai.output.messages": [REPLY],
+    "gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}],
+    "gen_ai.tool.definitions": [FUNCTION | {"type": "function"}],
+}
+
+
+@pytest.mark.parametrize("form", ["attributes", "JSON text", "event"])
+def test_request_in_a_span_of_opentelemetry_is_read(tmp_path: Path, form: str) -> None:
+    attributes: dict[str, Any] = dict(REQUEST)
+    if form == "JSON text":
+        attributes = {n: json.dumps(v) if isinstance(v, list) else v for n, v in REQUEST.items()}
+    span = make_span(1, attributes)
+    if form == "event":
+        event = {"name": "gen_ai.client.inference.operation.details"}
+        span["attributes"] = write_attributes({"gen_ai.operation.name": "chat"})
+        span["events"] = [event | {"attributes": write_attributes(attributes)}]
+    (item,), issues = read(tmp_path, make_export(span))
+    assert (item.id, item.group, item.tokens_in) == ("s1", "t", 7)
+    assert [(m.role, m.content) for m in item.messages] == [
+        ("system", "Be brief."), ("user", "How warm is it?"),
+    ]  # fmt: skip
+    assert list_calls(item) == [("f", {"x": 1})]
+    assert [doc["name"] for doc in item.functions] == ["f"]
+    assert (item.issues, issues) == ([], [])
+
+
+def test_written_conversations_in_spans_are_read(tmp_path: Path) -> None:
+    rng = random.Random("spans")
+    conversations = [DIALECTS["otel_genai"].write(make_conversation(rng)) for _ in range(10)]
+    spans = [
+        make_span(number, {"gen_ai.input.messages": json.dumps(messages)})
+        for number, messages in enumerate(conversations)
+    ]
+    items, issues = read(tmp_path, make_export(*spans[:4]), make_export(*spans[4:]))
+    for item, messages in zip(items, conversations, strict=True):
+        expected = Item("expected", "")
+        fill_conversation(expected, read_conversation(messages))
+        assert to_plain_json(list_calls(item)) == to_plain_json(list_calls(expected))
+        assert [m.content for m in item.messages] == [m.content for m in expected.messages]
+    assert issues == []
+
+
+def test_spans_that_give_no_item_are_counted(tmp_path: Path) -> None:
+    without_content = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    export = make_export(
+        make_span(1, REQUEST),
+        make_span(2, without_content),
+        make_span(3, without_content),
+        make_span(4, {"gen_ai.operation.name": "execute_tool"}),
+        make_span(5, {"http.method": "GET"}),
+    )
+    items, issues = read(tmp_path, export)
+    assert [item.id for item in items] == ["s1"]
+    texts = [issue.what for issue in issues]
+    assert any(
+        text.startswith("2 entries not read: requests without gen_ai.input") for text in texts
+    )
+    assert "1 entry not read: spans of the operation execute_tool" in texts
+    assert len(texts) == 3 and all(issue.line == 1 for issue in issues)
+
+
+def test_attribute_with_broken_messages_is_an_issue(tmp_path: Path) -> None:
+    attributes = REQUEST | {"gen_ai.output.messages": '[{"role": "assi'}
+    (item,), issues = read(tmp_path, make_export(make_span(1, attributes)))
+    assert [m.role for m in item.messages] == ["system", "user"]
+    assert [issue.what for issue in issues] == ["gen_ai.output.messages of span s1 is not a list"]
+
+
+def test_failed_span_is_an_incident(tmp_path: Path) -> None:
+    attributes = {"gen_ai.input.messages": [QUESTION], "error.type": "RateLimitError"}
+    span = make_span(1, attributes, status={"code": 2, "message": "Error code: 429"})
+    (item,), _ = read(tmp_path, make_export(span))
+    assert (item.incident is not None, item.incident_text) == (True, "Error code: 429")
+
+
+def test_spans_without_requests_to_a_model_are_refused_by_name(tmp_path: Path) -> None:
+    export = make_export(make_span(1, {"http.method": "GET"}))
+    (tmp_path / "traces.jsonl").write_text(json.dumps(export) + "\n")
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert "looks like spans of OpenTelemetry without messages" in found.issues[-1].what
+
+
+def make_run(inputs: Any, outputs: Any, **fields: Any) -> dict[str, Any]:
+    run = {"id": "r1", "run_type": "llm", "trace_id": "t", "parent_run_id": None}
+    return run | {"inputs": inputs, "outputs": outputs} | fields
+
+
+def make_langchain_message(kind: str, **kwargs: Any) -> dict[str, Any]:
+    return {"lc": 1, "type": "constructor", "id": ["langchain_core", kind], "kwargs": kwargs}
+
+
+LANGCHAIN_REPLY = make_langchain_message(
+    "AIMessage", content="", tool_calls=[{"id": "c", "name": "f", "args": {"x": 1}}]
+)
+RUNS = {
+    "LangChain": make_run(
+        {"messages": [[make_langchain_message("HumanMessage", content="How warm is it?")]]},
+        {"generations": [[{"text": "", "message": LANGCHAIN_REPLY}]]},
+        extra={"invocation_params": {"tools": [{"type": "function", "function": FUNCTION}]}},
+    ),
+    "OpenAI": make_run(
+        {
+            "messages": [{"role": "user", "content": "How warm is it?"}],
+            "tools": [{"type": "function", "function": FUNCTION}],
+        },
+        {"choices": [{"message": OPENAI_REPLY}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("program", RUNS)
+def test_request_in_a_run_of_langsmith_is_read(tmp_path: Path, program: str) -> None:
+    chain = make_run({"input": "How warm is it?"}, {}, id="r0", run_type="chain")
+    (item,), issues = read(tmp_path, chain, RUNS[program])
+    assert (item.id, item.group, item.question) == ("r1", "t", "How warm is it?")
+    assert list_calls(item) == [("f", {"x": 1})]
+    assert [doc["name"] for doc in item.functions] == ["f"]
+    assert item.issues == []
+    assert [issue.what for issue in issues] == ["1 entry not read: runs of the type chain"]
+
+
+def test_outputs_of_a_run_that_are_not_read_are_an_issue(tmp_path: Path) -> None:
+    run = RUNS["OpenAI"] | {"outputs": {"answer": "18"}}
+    (item,), issues = read(tmp_path, run)
+    assert item.predicted == []
+    assert "outputs of the run have no reply that could be read" in [
+        issue.what for issue in [*issues, *item.issues]
+    ]
+
+
+def test_failed_run_is_an_incident(tmp_path: Path) -> None:
+    run = RUNS["LangChain"] | {"outputs": None, "error": "RateLimitError('429')"}
+    (item,), _ = read(tmp_path, run)
+    assert item.incident is not None

@@ -16,6 +16,7 @@ from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, li
 from fcreview.importers.common.records import as_object, is_number, list_objects, make_id_key
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.importers.dialects.conversation import MessageIssue
+from fcreview.importers.dialects.values import parse_arguments
 from fcreview.model.item import UNKNOWN_PARTS, Call, Message, Role
 from fcreview.model.json_value import to_json_text
 
@@ -346,16 +347,18 @@ def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call
     """
     name = _get_call_name(entry)
     call = Call("predicted", name, arguments=None, turn=turn, step=step, index=index)
-    arguments = entry.get("arguments")
-    if isinstance(arguments, dict):
-        call.arguments = arguments
+    written = entry.get("arguments")
+    if written is None:
+        call.raw = to_json_text(written)
+        call.decode_error = "the call has no arguments"
         return call
 
-    call.raw = to_json_text(arguments)
-    if arguments is None:
-        call.decode_error = "the call has no arguments"
-    else:
-        call.decode_error = "the arguments are not an object"
+    # The reason is the same as in the issue of the step.
+    arguments = parse_arguments(written)
+    call.arguments = arguments.value
+    if arguments.value is None:
+        call.raw = to_json_text(written)
+        call.decode_error = f"the arguments {arguments.problem}"
     return call
 
 

@@ -27,7 +27,7 @@ class AtifImporter(Importer):
     name = "atif"
     title = "ATIF"
     expected_files = "ATIF trajectories (trajectory.json with steps), or a Harbor job folder"
-    version = 9
+    version = 10
     own_metrics = (OwnMetric("mean", title="mean reward", table="reward"),)
     why_no_golden_fix = "an ATIF trajectory has no golden answer to correct"
 

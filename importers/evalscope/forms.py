@@ -77,6 +77,15 @@ SCORE = Form(
 )
 
 
+MISSING = " has no field "
+UNREAD = " is not read"
+
+
+def is_missing_or_unknown_field(problem: str) -> bool:
+    """Whether a problem is a missing or an unknown field. All lines of a program have the same."""
+    return MISSING in problem or problem.endswith(UNREAD)
+
+
 def check_prediction(line: JsonObject) -> Iterator[str]:
     """Yield each problem of the fields of a prediction."""
     yield from _check_form(PREDICTION, line)
@@ -138,7 +147,7 @@ def _check_form(form: Form, value: Any) -> Iterator[str]:
         return
     for name, types in form.required.items():
         if name not in value:
-            yield f"{form.name} has no field {name}"
+            yield f"{form.name}{MISSING}{name}"
         elif not isinstance(value[name], types):
             yield f"{name} of {form.name} is not {_describe_types(types)}"
 
@@ -146,7 +155,7 @@ def _check_form(form: Form, value: Any) -> Iterator[str]:
     for name, field in value.items():
         is_empty = field in (None, "", [], {})
         if name not in known_names and not is_empty:
-            yield f"the field {name[:60]} of {form.name} is not read"
+            yield f"the field {name[:60]} of {form.name}{UNREAD}"
 
 
 def _describe_types(types: Types) -> str:

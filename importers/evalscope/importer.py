@@ -32,7 +32,7 @@ class EvalscopeImporter(Importer):
         OwnMetric("OVERALL", title="OVERALL"),
         OwnMetric("score", title="primary metric"),
     )
-    version = 6
+    version = 7
     why_no_golden_fix = (
         "EvalScope reads golden answers from the benchmark's dataset, which is not in its output"
         " folder"

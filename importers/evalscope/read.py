@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,7 @@ from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, verdicts
 from fcreview.importers.evalscope.acebench import fill_acebench_item
 from fcreview.importers.evalscope.discovery import BenchmarkFiles
+from fcreview.importers.evalscope.forms import is_missing_or_unknown_field
 from fcreview.importers.evalscope.incidents import find_incident
 from fcreview.importers.evalscope.repeats import Repeats, find_repeats
 from fcreview.importers.evalscope.reports import (
@@ -41,6 +43,7 @@ from fcreview.model.item import (
     RunFact,
 )
 from fcreview.model.metric import ScoredItem
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
 BENCHMARKS_WITH_REPLY_TEXT = (*bfcl.VERSIONS, "acebench")
@@ -96,6 +99,8 @@ class RunContext:
     """Items with their official verdicts, to compare the figures of the report."""
     n_samples: dict[str, int] = field(default_factory=dict)
     """Subset -> number of samples that were read."""
+    n_field_problems: Counter[tuple[Path, str]] = field(default_factory=Counter)
+    """Number of lines of a file in which a field is missing or unknown, by file and problem."""
 
     @property
     def benchmark(self) -> str:
@@ -129,8 +134,17 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             context.n_samples[subset.name] = context.n_samples.get(subset.name, 0) + 1
             context.scored.append(_make_scored_item(item))
             yield item
+    yield from _count_field_problems(context)
     yield from _make_facts(report)
     yield from _compare_with_report(context, report)
+
+
+def _count_field_problems(context: RunContext) -> Iterator[ImportIssue]:
+    """Yield an issue for each field that is missing or unknown in more than one line of a file."""
+    for (path, problem), count in context.n_field_problems.items():
+        if count > 1:
+            lines = format_count(count - 1, "more line")
+            yield ImportIssue(str(path), line=None, what=f"{problem} (in {lines} of this file)")
 
 
 def _report_unstated_repeats(plan: RunPlan, repeats: Repeats) -> ImportIssue:
@@ -178,7 +192,7 @@ def _make_item(sample: Sample, context: RunContext) -> Item:
     """
     item = _start_item(sample, context)
     identity = dict(item.extra.metadata)
-    _report_fields(item, sample)
+    _report_fields(item, sample, context)
     has_own_docs = context.benchmark in BENCHMARKS_WITH_OWN_DOCS
     conversation = conversations.read_sample_conversation(sample, reads_tools=not has_own_docs)
     item.prediction_hash = conversations.hash_conversation(conversation)
@@ -252,9 +266,20 @@ def _make_unique_id(item: Item, question_id: str, place: Place, context: RunCont
     return item_id
 
 
-def _report_fields(item: Item, sample: Sample) -> None:
+def _report_fields(item: Item, sample: Sample, context: RunContext) -> None:
+    """Add an issue for each part of the lines that is missing, of another type, or not read.
+
+    All lines of a file mostly have the same fields. So only the first item in which a field is
+    missing or unknown gets the issue, and the others are counted.
+    """
     for line, problem in sample.list_field_problems():
-        _add_line_issue(item, line, problem)
+        if not is_missing_or_unknown_field(problem):
+            _add_line_issue(item, line, problem)
+            continue
+        key = (line.path, problem)
+        context.n_field_problems[key] += 1
+        if context.n_field_problems[key] == 1:
+            _add_line_issue(item, line, problem)
     if sample.prediction is not None and sample.review is not None:
         _report_contradictions(item, sample, sample.review)
 

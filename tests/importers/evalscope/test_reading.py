@@ -47,6 +47,17 @@ def get_score(line: Line) -> Line:
 # -- joining
 
 
+def test_field_that_all_lines_lack_is_counted(samples: Path, tmp_path: Path) -> None:
+    folder = copy_subset(samples, tmp_path, SIMPLE)
+    for index in range(4):
+        edit_line(folder, "reviews", SIMPLE, index, lambda line: get_score(line).pop("explanation"))
+    warnings = read_output(folder).warnings
+    assert [text for text in warnings if "explanation" in text] == [
+        "score has no field explanation",
+        "score has no field explanation (in 3 more lines of this file)",
+    ]
+
+
 def test_each_answer_is_one_item_although_two_files_have_it(samples: Path, tmp_path: Path) -> None:
     folder = copy_subset(samples, tmp_path, SIMPLE)
     reading = read_output(folder)

@@ -1,6 +1,8 @@
 """Read sessions of Claude Code: one JSON object a line, in a tree of messages.
 
 Rules: formats/sessions.md of the specification, section 2, after the program's published sources.
+The output of `claude -p --output-format stream-json` has similar lines, but no tree. A subagent's
+lines name the call that started it, and the last line is the result.
 """
 
 from __future__ import annotations
@@ -54,6 +56,16 @@ KNOWN_TYPES = {
     "bridge-session",
 }
 """Types of lines that hold no message."""
+STREAM_TYPES = {
+    "auth_status",
+    "control_request",
+    "control_response",
+    "keep_alive",
+    "rate_limit_event",
+    "stream_event",
+    "tool_progress",
+}
+"""Types of lines of the streamed output that hold no message, or a piece of a later one."""
 KNOWN_SUBTYPES = {
     "api_error",
     "away_summary",
@@ -64,6 +76,7 @@ KNOWN_SUBTYPES = {
     "local_command",
     "memory_saved",
     "microcompact_boundary",
+    "status",
     "stop_hook_summary",
     "turn_duration",
 }
@@ -84,6 +97,12 @@ COMMAND_STARTS = (
 )
 REMINDER = "<system-reminder>"
 REMINDER_END = "</system-reminder>"
+INIT_FIELDS = ("model", "permissionMode", "tools", "mcp_servers")
+RESULT_FIELDS = ("subtype", "is_error", "num_turns", "duration_ms", "total_cost_usd")
+RESULT = "result"
+"""Type of the last line of the streamed output, and name of its text."""
+STOPPED_BY_LIMIT = "error_max_"
+"""Begins the subtype of a result if a limit of the user ended the session."""
 OLDER_VERSION = "older version"
 SUBAGENT = "subagent"
 
@@ -150,6 +169,10 @@ class _TreeLine:
     uuid: str | None
     parent: str | None
     is_sidechain: bool
+    is_reply: bool
+    """Whether the line is a message of the model."""
+    may_be_first: bool
+    """Whether the line is a message of the user that has no parent."""
 
 
 @dataclass(slots=True)
@@ -225,7 +248,9 @@ def _read_line(
         record.line,
         uuid=_get_text(value, "uuid"),
         parent=_get_text(value, "parentUuid"),
-        is_sidechain=value.get("isSidechain") is True,
+        is_sidechain=_is_of_subagent(value),
+        is_reply=kind == "assistant",
+        may_be_first=_may_begin_conversation(value),
     )
     if tree_line.uuid is not None or kind in MESSAGE_TYPES:
         read.tree.append(tree_line)
@@ -238,15 +263,38 @@ def _read_line(
         _read_system_line(session, read, value, record.line)
     elif kind == "attachment":
         _read_attachment(session, read, value, record.line)
-    elif kind not in KNOWN_TYPES:
+    elif kind == RESULT:
+        _read_result_line(session, read, value, record.line)
+    elif kind not in KNOWN_TYPES and kind not in STREAM_TYPES:
         session.add_unread_line(f"a line {label_type(kind)}", record.line)
+
+
+def _is_of_subagent(value: dict[str, Any]) -> bool:
+    """Whether a line belongs to a subagent. The streamed output names the call instead."""
+    return value.get("isSidechain") is True or _get_text(value, "parent_tool_use_id") is not None
+
+
+def _may_begin_conversation(value: dict[str, Any]) -> bool:
+    """Whether a line may begin a conversation: a message of the user, of which the file says that
+    it has no parent.
+
+    A first prompt that was edited has no parent either. After a compaction, the conversation goes
+    on, and a file without a tree does not say anything about parents.
+    """
+    if get_type(value) != "user" or value.get("isCompactSummary") is True:
+        return False
+    blocks = list_objects(as_object(value.get("message")).get("content"))
+    if any(get_type(block) == "tool_result" for block in blocks):
+        return False
+    return "parentUuid" in value and value["parentUuid"] is None and not _is_of_subagent(value)
 
 
 def _note_session_data(session: Session, value: dict[str, Any]) -> None:
     """Note what a line of any kind says about the session. Each line repeats this data."""
     session.note_time(value.get("timestamp"))
-    if isinstance(value.get("sessionId"), str) and not session.id:
-        session.id = value["sessionId"]
+    session_id = _get_text(value, "sessionId") or _get_text(value, "session_id")
+    if session_id is not None and not session.id:
+        session.id = session_id
     for name in ("cwd", "version", "gitBranch"):
         if isinstance(value.get(name), str):
             session.metadata.setdefault(name, value[name])
@@ -267,6 +315,8 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
     """Keep what the program says about the session, such as a compaction, as a note."""
     subtype = value.get("subtype")
     content = value.get("content")
+    if subtype == "init":
+        _note_settings(session, value)
     if subtype == "api_error":
         error = as_object(value.get("error"))
         text = to_json_text(error) if error else str(content)
@@ -280,6 +330,36 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
     elif subtype not in KNOWN_SUBTYPES:
         kind = label_type(subtype if isinstance(subtype, str) else "")
         session.add_unread_line(f"a system line {kind}", line)
+
+
+def _note_settings(session: Session, value: dict[str, Any]) -> None:
+    """Note the settings in the first line of the streamed output."""
+    for name in INIT_FIELDS:
+        if value.get(name):
+            session.metadata.setdefault(name, value[name])
+
+
+def _read_result_line(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
+    """Read the last line of the streamed output: figures, and an error that ended the session.
+
+    Its text repeats that of the last reply. Any other text becomes a note.
+    """
+    figures = {name: value[name] for name in RESULT_FIELDS if value.get(name) is not None}
+    session.metadata[RESULT] = figures
+    subtype = value.get("subtype")
+    stopped_by_limit = isinstance(subtype, str) and subtype.startswith(STOPPED_BY_LIMIT)
+    if stopped_by_limit:
+        return
+
+    text = value.get("result")
+    if value.get("is_error") is True:
+        error = text or value.get("errors") or subtype
+        error_text = error if isinstance(error, str) else to_json_text(error)
+        session.api_errors.append(ApiError(error_text, line, is_last=True))
+    elif text is not None and not isinstance(text, str):
+        session.add_issue("result is not a text", line)
+    elif text and not any(message.text == text for message in read.messages):
+        read.notes.append(SessionNote(RESULT, text[:NOTE_LENGTH], line))
 
 
 def _read_attachment(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
@@ -329,8 +409,8 @@ def _read_message_line(
             is_meta=value.get("isMeta") is True,
             is_summary=value.get("isCompactSummary") is True,
             is_api_error=value.get("isApiErrorMessage") is True,
-            is_sidechain=value.get("isSidechain") is True,
-            agent=_get_text(value, "agentId"),
+            is_sidechain=_is_of_subagent(value),
+            agent=_get_text(value, "agentId") or _get_text(value, "parent_tool_use_id"),
             called_agent=_get_text(tool_use_result, "agentId"),
         )
     )
@@ -393,10 +473,13 @@ def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
     first one.
 
     Each line names its parent, because users can go back to an earlier message. A line whose parent
-    is not in the file, for example because the file was cut, follows the line before it. Lines
-    after `last_line` do not belong to the conversation.
+    is not in the file, for example because the file was cut, follows the line before it. What is
+    before the first message of the user was replaced by it. Lines after `last_line` do not belong
+    to the conversation.
     """
     positions = {line.uuid: position for position, line in enumerate(tree) if line.uuid}
+    # A file whose replies have no parents has no tree.
+    has_tree = all(line.parent is not None for line in tree if line.is_reply)
     path: set[int] = set()
     position = len(tree) - 1
     while position >= 0:
@@ -407,6 +490,8 @@ def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
             continue
 
         path.add(line.line)
+        if has_tree and line.may_be_first:
+            break
         parent = positions.get(line.parent or "")
         # A parent after its child cannot be right, and could lead in a circle.
         if parent is None or parent >= position:
@@ -766,7 +851,7 @@ class _Callers:
     """Calls that can have started a subagent."""
 
     by_agent: dict[str, str]
-    """Call whose result names a subagent."""
+    """Call whose result names a subagent, or that is the name of the subagent."""
     by_prompt: dict[str, str]
     """Call whose argument `prompt` is the first message of a subagent."""
 
@@ -777,6 +862,9 @@ class _Callers:
         for line in lines:
             if line.called_agent is not None and line.answered_ids:
                 callers.by_agent.setdefault(line.called_agent, min(line.answered_ids))
+            for call_id in line.called_ids:
+                # The streamed output names subagents by their calls.
+                callers.by_agent.setdefault(call_id, call_id)
             for block in line.blocks:
                 prompt = as_object(block.get("input")).get("prompt")
                 if block.get("type") == "tool_use" and isinstance(prompt, str):

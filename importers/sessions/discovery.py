@@ -34,7 +34,12 @@ SUBAGENT_PREFIX = "agent-"
 SUBAGENT_FOLDER = "subagents"
 DATE_PARTS = 3
 _DATE_PART = re.compile(r"\d{2}|\d{4}")
-_FIELD = re.compile(r'"(type|uuid|sessionId|isSidechain|agentId|message)"\s*:\s*("[^"]*"|\{|true)')
+_FIELD = re.compile(
+    r'"(type|subtype|uuid|sessionId|session_id|isSidechain|agentId|message)"\s*:'
+    r'\s*("[^"]*"|\{|true)'
+)
+STREAM_START = '"init"'
+"""Subtype of the first line of Claude Code's streamed output."""
 _GEMINI_SIGNS = ('"sessionId"', '"projectHash"', '"startTime"')
 EXEC_FORMAT = (
     "this is the output of codex exec --json, which is another format than the sessions of Codex."
@@ -170,7 +175,15 @@ def _parse_start(text: str) -> dict[str, Any]:
 def _is_claude_line(record: dict[str, Any]) -> bool:
     """Whether a line is a message of Claude Code. Very old or cut files lack some fields."""
     has_message = record.get("type") in CLAUDE_MESSAGES and isinstance(record.get("message"), dict)
-    return has_message and ("uuid" in record or "sessionId" in record)
+    return has_message and ("uuid" in record or _find_claude_session_id(record) is not None)
+
+
+def _find_claude_session_id(record: dict[str, Any]) -> str | None:
+    """Return the id of the session. The streamed output has it in another field."""
+    for name in ("sessionId", "session_id"):
+        if isinstance(record.get(name), str):
+            return str(record[name])
+    return None
 
 
 def _recognise_claude_session(
@@ -186,8 +199,8 @@ def _recognise_claude_session(
     has_message = False
     has_main_message = False
     for record in records:
-        if session_id is None and isinstance(record.get("sessionId"), str):
-            session_id = record["sessionId"]
+        if session_id is None:
+            session_id = _find_claude_session_id(record)
         if _is_claude_line(record):
             has_message = True
             has_main_message |= record.get("isSidechain") is not True
@@ -217,11 +230,22 @@ def _make_codex_session(path: Path, meta: dict[str, Any]) -> _FoundSession:
 
 
 def _recognise_document(path: Path) -> _FoundSession | None:
-    """Return the session if a document has the fields of Gemini CLI, in any order."""
+    """Return the session if a document has the fields of Gemini CLI, in any order, or if its first
+    line is that of the streamed output of Claude Code.
+    """
     start = _peek_start(path).decode("utf-8", "replace")
     is_object = start.lstrip().startswith("{")
     is_session = is_object and all(sign in start for sign in _GEMINI_SIGNS)
-    return _FoundSession(path, "gemini_cli") if is_session else None
+    if is_session:
+        return _FoundSession(path, "gemini_cli")
+    # The streamed output of Claude Code is often stored under this suffix.
+    if STREAM_START not in start:
+        return None
+    records = _peek_records(path)
+    first = next(records, {})
+    if first.get("type") == "system" and first.get("subtype") == "init":
+        return _recognise_claude_session(path, chain([first], records))
+    return None
 
 
 # -- runs

@@ -263,6 +263,71 @@ def test_edited_first_prompt_after_a_line_without_message(tmp_path: Path) -> Non
     assert [m.content for m in item.messages if m.role != "log"] == ["Edited.", "Done."]
 
 
+def test_edited_first_prompt_without_a_parent_leaves_an_older_version(tmp_path: Path) -> None:
+    rows = [
+        claude("u1", None, "user", "Dead."),
+        claude("a1", "u1", "assistant", [use("dead")]),
+        claude("u2", None, "user", "Edited."),
+        claude("a2", "u2", "assistant", "Done."),
+    ]
+    item, issues = read_one(write_lines(tmp_path / "s.jsonl", rows))
+    texts = [m.content for m in item.messages if m.role != "log"]
+    assert (texts, list_calls(item), item.n_turns, issues) == (["Edited.", "Done."], [], 1, [])
+    (note,) = find_notes(item, "older version")
+    assert "Dead." in note and "tool_dead" in note
+
+
+def stream(kind: str, content: Any, call_id: str | None = None, **message: Any) -> dict[str, Any]:
+    """Write a line of the output of `claude -p --output-format stream-json`."""
+    message |= {"role": kind, "content": content}
+    return {
+        "type": kind, "message": message, "parent_tool_use_id": call_id, "session_id": "s",
+    }  # fmt: skip
+
+
+STREAM_START = {
+    "type": "system", "subtype": "init", "session_id": "s", "model": "m", "tools": ["Read"],
+}  # fmt: skip
+STREAM = [
+    STREAM_START,
+    stream("assistant", [{"type": "text", "text": "I look."}], id="m1", model="m"),
+    stream("assistant", [use("1")], id="m1", model="m"),
+    stream("user", "Find it.", call_id="1"),
+    stream("assistant", [use("of_subagent")], call_id="1", id="m2", model="m"),
+    stream("user", [answer("1")]),
+    {"type": "stream_event", "event": {"type": "message_start"}, "session_id": "s"},
+    stream("assistant", [{"type": "text", "text": "Done."}], id="m3", model="m"),
+]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_streamed_output_of_claude_is_read(tmp_path: Path, suffix: str) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}
+    path = write_lines(tmp_path / f"s{suffix}", [*STREAM, result | {"num_turns": 2}])
+    item, issues = read_one(path)
+    texts = [m.content for m in item.messages if m.role == "assistant"]
+    assert (item.id, texts, list_calls(item), issues) == ("s", ["I look.", "Done."], ["tool_1"], [])
+    assert list_results(item) == [("tool_1", False)]
+    (subagent,) = item.extra.metadata["subagents"]
+    assert (subagent["parent_call"], subagent["calls"]) == (
+        "1",
+        [["of_subagent", "tool_of_subagent"]],
+    )
+    assert item.extra.metadata["result"]["num_turns"] == 2
+    assert item.extra.metadata["tools"] == ["Read"]
+    assert item.incident is None
+
+
+def test_error_in_the_result_of_the_streamed_output_is_an_incident(tmp_path: Path) -> None:
+    error = {"type": "result", "subtype": "success", "is_error": True, "result": "API Error: 529"}
+    item, _ = read_one(write_lines(tmp_path / "s.jsonl", [*STREAM[:3], error]))
+    assert (item.incident is not None, item.incident_text) == (True, "API Error: 529")
+    limit = error | {"subtype": "error_max_turns"}
+    item, _ = read_one(write_lines(tmp_path / "t.jsonl", [*STREAM[:3], limit]))
+    assert item.incident is None
+    assert item.extra.metadata["result"]["subtype"] == "error_max_turns"
+
+
 def test_compaction_line_goes_on_with_the_line_before(tmp_path: Path) -> None:
     rows = [
         claude("u", None, "user", "Go."),

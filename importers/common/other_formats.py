@@ -26,6 +26,7 @@ CONVERT_ADVICE = "Convert the records to the generic format, which fcreview sche
 PROPOSE_ADVICE = "Describe it in a mapping file, which fcreview map propose FILE writes"
 MAP_ADVICE = "Describe their columns in a mapping file (--map FILE)"
 OPEN_EACH_ADVICE = "Write each result to a file of its own, and open their folder"
+STREAM_ADVICE = "Use --output-format stream-json, whose lines fcreview reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ OTHER_FORMATS = (
     OtherFormat("a terminal-bench result", ("is_resolved", "failure_mode")),
     OtherFormat(
         "a list of tau2 results", signs=("simulations", "tasks", "info"), advice=OPEN_EACH_ADVICE
+    ),
+    OtherFormat(
+        "the output of claude -p --output-format json",
+        signs=("subtype", "num_turns", "duration_api_ms"),
+        advice=STREAM_ADVICE,
+    ),
+    OtherFormat(
+        "the output of claude -p --output-format json",
+        signs=("subtype", "init", "session_id"),
+        advice=STREAM_ADVICE,
     ),
     OtherFormat("an export of ChatGPT", ("mapping", "current_node", "create_time")),
     OtherFormat("an export of claude.ai", ("chat_messages", "sender")),

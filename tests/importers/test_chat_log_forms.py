@@ -137,6 +137,12 @@ DECLARED_TOOLS: dict[str, Any] = {
     "OpenAI": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
 }
 REFUSED = {
+    "the output of claude -p --output-format json": {
+        "type": "result",
+        "subtype": "success",
+        "num_turns": 2,
+        "duration_api_ms": 5,
+    },
     "an export of ChatGPT": {"mapping": {}, "current_node": "a", "create_time": 1},
     "an export of claude.ai": {"chat_messages": [{"sender": "human"}]},
     "a log of OpenAI Evals": {"spec": {"completion_fns": []}},

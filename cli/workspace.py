@@ -440,10 +440,10 @@ class WorkspaceSession:
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:
-        """Return the number of the run with this number, name or model. Raises CommandError unless
-        one run matches.
+        """Return the number of a run that the user chose by its number, name or model. Raises
+        CommandError unless one run matches.
 
-        A name comes before a model, because a run can have the model of others as its name.
+        If the text is the name of one run and the model of others, the run with the name is meant.
         """
         for is_match in (_has_number_or_name, _has_model):
             matches = [row for row in self.runs if is_match(row, name)]

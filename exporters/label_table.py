@@ -211,10 +211,10 @@ class _Table:
         return reviews
 
     def _read_written_review(self, cells: Sequence[str]) -> dict[str, Any] | None:
-        """Return the review that a person wrote to the other columns, or None if they are empty.
+        """Return the review that a person wrote into a row. None if the row has no review.
 
-        In an exported table, some columns have facts about all reviews, so only the verdict and the
-        note can be of a new review.
+        In a table that fcreview exported, a person can only add a verdict and a note. The other
+        columns for reviews describe the reviews that existed at the export.
         """
         values: dict[str, Any] = {
             VERDICT_KEY: self._read_verdict(cells),

@@ -26,7 +26,9 @@ MAX_LISTED_MATCHES = 1000
 
 @dataclass(slots=True)
 class RowFacts:
-    """What the writer of the rows counts for the manifest."""
+    """Counts of the exported training rows, and of the items that were left out. They are written
+    to the manifest beside the export.
+    """
 
     format: str
     rows: int = 0

@@ -647,8 +647,9 @@ def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) ->
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
-    """Return the item's golden answer in the form of a golden fix. None if the item does not
-    contain all of it."""
+    """Return the golden answer of an item as an object that a person can edit and record as a
+    correction (a golden fix). None if the item has only a part of the golden answer.
+    """
     return importer_for(run).make_golden_template(run, item)
 
 

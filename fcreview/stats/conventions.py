@@ -158,7 +158,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RunConventions:
-    """Figures of one run by all conventions.
+    """Figures of one run, each computed by the convention of every tool.
 
     `rows` is empty if fcreview knows no convention for the benchmark.
     """

@@ -291,10 +291,10 @@ def _distribute_positive_signs(count: int) -> list[float]:
 def compute_tango_interval(
     only_a: float, only_b: float, n: float, quantile: float = NORMAL_QUANTILE
 ) -> tuple[float, float]:
-    """Compute the ends of the interval of the difference (A minus B) by the score test. The default
-    quantile gives a 95 % interval.
+    """Return both ends of Tango's score interval for the difference of two pass rates (A minus B).
 
-    `n` must not be 0.
+    The same `n` items were tried by A and B. `only_a` of them pass with A only, `only_b` with B
+    only. `n` must not be 0. The default quantile gives a 95 % interval.
     """
     pairs = _PairCounts(only_a, only_b=only_b, n=n)
     value = (only_a - only_b) / n

@@ -644,8 +644,8 @@ def read_scenario(task: dict[str, Any]) -> Scenario:
     """Read what the simulated user was told: the question with which it begins, and the whole
     instruction.
 
-    The instructions are a text, or an object whose field `reason_for_call` is the question. Without
-    both, the ticket is the question.
+    The instructions are a text, or an object whose field `reason_for_call` is the question. If the
+    task has no instructions, its field `ticket` is the question.
     """
     scenario = as_object(task.get("user_scenario"))
     instructions = scenario.get("instructions")

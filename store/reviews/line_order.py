@@ -289,12 +289,12 @@ def order_events(
     *,
     is_partial: bool = False,
 ) -> list[Event]:
-    """Return the events of one annotator in the order in which they were made, although several
-    computers of the annotator can write them.
+    """Return the events of one annotator in the order in which they were made. Several computers
+    of the annotator may have written them.
 
     Args:
         events: The events in the order of a journal.
-        server_places: Hash of a line -> its place by the team's server.
+        server_places: Hash of a line -> the place that the team's server gave to the line.
         is_partial: Whether the events are only a part of the journal, so that the line before an
             event is unknown.
     """

@@ -1092,9 +1092,9 @@ def _reason_lines(
 
 
 def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int) -> list[Line]:
-    """Render the reason of verdicts that do not differ.
+    """Render the reason of a verdict that two sources agree on.
 
-    If the other source gives another reason for the same verdict, this reason follows.
+    If the two sources give different reasons, render both, the main one first.
     """
     sentence = paragraph_lines("", main.sentence, cells, style=REASON_STYLE, max_rows=max_rows)
     lines = _append_error_type(sentence, main.code, cells)

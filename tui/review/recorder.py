@@ -91,7 +91,9 @@ class PendingQuestion:
 
     @property
     def digit_answers(self) -> Sequence[DigitAnswer]:
-        """Answers that the digits from 1 give. Empty for a criterion that has no own words."""
+        """Answers that the keys 1, 2 and so on record, for example `hallucinated`. Empty for
+        a criterion whose answers are pass and fail.
+        """
         return DIGIT_ANSWERS.get(self.criterion, ())
 
     def value_to_store(self, verdict: Any) -> Any:

@@ -230,12 +230,14 @@ def _is_ambiguous(group: Sequence[SiblingQuestion]) -> bool:
     Such questions are different ones, although the user's messages are equal. HammerBench, for
     example, asks for each step of a conversation.
     """
-    keys: dict[tuple[_DatasetPart, str | None], QuestionKey] = {}
+    question_keys: dict[tuple[_DatasetPart, str], QuestionKey] = {}
     for question in group:
+        if not question.group:
+            continue  # The question is no step of a conversation.
         # Conversations of different versions and categories may have the same id.
         conversation = (question.part, question.group)
-        key = keys.setdefault(conversation, question.key)
-        if question.group and key != question.key:
+        first_key = question_keys.setdefault(conversation, question.key)
+        if question.key != first_key:
             return True
     return False
 

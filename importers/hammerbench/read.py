@@ -73,6 +73,8 @@ from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
+STEP_OF_REPLY = 2
+"""Step of the reply in its turn. The dialogue before it has the steps -1 to 1."""
 MAX_SNAPSHOTS = 100
 """Largest snapshot number of an id. Published conversations have at most 11 snapshots."""
 QUOTED_MESSAGE_NAME = "quoted"
@@ -277,17 +279,18 @@ def _grade_snapshot(
 def _add_prediction(item: Item, prediction: Any, call: ParsedCall | None, turn: int) -> None:
     """Add a prediction as a call, or as the last message if it contains none."""
     # The store keeps the reply as text.
-    raw = prediction
-    if not isinstance(raw, str):
-        raw = orjson.dumps(to_plain_json(raw)).decode()
+    text = prediction
+    if not isinstance(text, str):
+        text = orjson.dumps(to_plain_json(prediction)).decode()
+
     if call is None:
-        # The dialogue before the prediction has earlier steps.
-        message = Message(turn=turn, step=2, role="assistant", content=raw)
+        message = Message(turn=turn, step=STEP_OF_REPLY, role="assistant", content=text)
         item.messages = [*item.messages, message]
         return
+
     name = str(call.get("name"))
     arguments = as_object(call.get("arguments"))
-    item.predicted = [Call("predicted", name, arguments=arguments, turn=turn, raw=raw)]
+    item.predicted = [Call("predicted", name, arguments=arguments, turn=turn, raw=text)]
 
 
 def should_decline(category: str, label: Any) -> bool:

@@ -233,16 +233,15 @@ class _SessionLog:
         texts.
         """
         removed = self._messages[position:]
-        texts = [_format_message(message) for message in removed]
+        if not removed:
+            return
+
+        text = "\n".join(_format_message(message) for message in removed)
         for message in removed:
             if isinstance(message, _Message):
                 _read_older_message(self._session, message)
-        del self._messages[position:]
-        for message in removed:
-            if isinstance(message, _Message):
                 self._positions.pop(str(message.value.get("id")), None)
-        if texts:
-            self._messages.append(SessionNote(name, text="\n".join(texts), line=line))
+        self._messages[position:] = [SessionNote(name, text=text, line=line)]
 
 
 def _format_message(message: _Message | SessionNote) -> str:

@@ -154,8 +154,12 @@ class _Survey:
             candidate = names[0]
         else:
             return None
+
         scores = self.scores_by_name[candidate]
-        return candidate if scores and scores <= {0.0, 1.0} else None
+        has_other_scores = bool(scores - {0.0, 1.0})
+        if not scores or has_other_scores:
+            return None
+        return candidate
 
     def list_thresholds(self) -> list[str]:
         return [format_threshold(total) for total in sorted(self.totals, reverse=True)]

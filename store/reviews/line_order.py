@@ -212,7 +212,9 @@ class _PlaceFinder:
         self._new = new
         self._missing_lines = missing_lines
         self._before_gap = before_gap
+        """Missing line -> the line before the gap, in the file."""
         self._follows_file = True
+        """Whether a line without its predecessor follows the line before it in the file."""
 
     def find_all(self) -> None:
         for line in self._new.values():
@@ -247,27 +249,35 @@ class _PlaceFinder:
                 hashes.add(predecessor)
 
     def _find_predecessor(self, line: FileLine) -> str:
-        """Return the hash of the line after which a line is ordered, or an empty text if it needs
-        none.
-
-        Each line names the hash of the line before it. If that line is missing, it is remembered as
-        missing, and the line before the gap in the file is returned instead.
+        """Return the hash of the line after which a line is ordered. Empty for a line that needs
+        none, because its place is known or it is the first line of the annotator.
         """
         event = line.event
-        if event.hash in self._places or self._find_known_place(event) is not None:
-            return ""
+        has_place = event.hash in self._places or self._find_known_place(event) is not None
         is_first_line = not event.previous
-        if is_first_line:
+        if has_place or is_first_line:
             return ""
-        if event.previous in self._new or event.previous in self._places:
-            return event.previous
 
-        self._missing_lines.add(event.previous)
+        # Each line names the hash of the line before it.
+        is_present = event.previous in self._new or event.previous in self._places
+        if is_present:
+            return event.previous
+        return self._choose_line_before_gap(line)
+
+    def _choose_line_before_gap(self, line: FileLine) -> str:
+        """Return the hash of the line that replaces a missing predecessor: the line before it in
+        the file. Empty if there is none, or if the order of the file does not count.
+
+        Remembers that the predecessor is missing, because all lines must be read again when it
+        arrives.
+        """
+        missing_line = line.event.previous
+        self._missing_lines.add(missing_line)
         if not line.line_before or not self._follows_file:
             return ""
         # Several lines can be chained to the same missing line. They all get the same predecessor:
         # that of the first of them.
-        return self._before_gap.setdefault(event.previous, line.line_before)
+        return self._before_gap.setdefault(missing_line, line.line_before)
 
     def _find_known_place(self, event: Event) -> Place | None:
         return parse_place(event.place) or self._server_places.get(event.hash)

@@ -185,6 +185,11 @@ class ItemReviewer:
         """Whether the list requested an item that is not displayed yet."""
         return self._requested is not None
 
+    @property
+    def requested_item(self) -> int | None:
+        """Number of the item that the list requested. None if it is displayed, or without one."""
+        return None if self._requested is None else self._requested.item
+
     def is_shown_or_requested(self, item: int, view: View) -> bool:
         """Whether an item of a view is requested, or displayed with its current reviews."""
         if self._requested is not None:

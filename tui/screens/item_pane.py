@@ -56,6 +56,7 @@ from fcreview.tui.text.lines import (
     make_line,
 )
 from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
@@ -124,6 +125,11 @@ class ItemPane(Vertical):
         list has the focus.
         """
 
+        self._is_item_hidden = False
+        """Whether the pane says that an item is being read, instead of showing the item before
+        it.
+        """
+
         # What the lines around the item show.
         self.is_named_above = False
         """Whether the top line of the screen shows the id of the item."""
@@ -177,6 +183,29 @@ class ItemPane(Vertical):
         self._from_list = True
         self.item_reviewer.request_item(requested_item)
 
+    def hide_outdated_item(self) -> None:
+        """Say that the requested item is being read, if the displayed item is another one.
+
+        The list already has its cursor on the requested item, so the other item beside it would
+        mislead.
+        """
+        requested = self.item_reviewer.requested_item
+        if requested is None or self._is_displaying(requested):
+            return
+        self._is_item_hidden = True
+        self._message = NO_MESSAGE
+        self.query_one(ItemBody).set_blank(True)
+        self.draw_bars()
+
+    def _is_displaying(self, item_number: int) -> bool:
+        reviewer = self.item_reviewer
+        return reviewer.has_item and reviewer.displayed.navigator.item == item_number
+
+    def _stop_hiding_item(self) -> None:
+        """Let the item appear again. The caller draws it."""
+        self._is_item_hidden = False
+        self.query_one(ItemBody).set_blank(False)
+
     def mark_as_focused(self, is_focused: bool) -> None:
         """Show or remove the mark of the focused pane beside a list."""
         if is_focused != self._is_marked_as_focused:
@@ -191,6 +220,7 @@ class ItemPane(Vertical):
         self._is_target_at_cursor = other._is_target_at_cursor
         self._message = other._message
         self.item_reviewer.copy_state_from(other.item_reviewer)
+        self._stop_hiding_item()
         self.text.copy_state_from(other.text)
         self.refresh_bindings()
         self._run_when_drawn(self._opened)
@@ -294,6 +324,7 @@ class ItemPane(Vertical):
 
         Without a message, offer to continue a text that the annotator did not save.
         """
+        self._stop_hiding_item()
         # What belonged to the item before: the summary at the end of the queue, and the target of
         # the verdict keys.
         self.show_summary(())
@@ -337,6 +368,7 @@ class ItemPane(Vertical):
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show the displayed item again after it has changed. The cursor and the folds stay."""
+        self._stop_hiding_item()
         self.show_summary(())
         self._message = message
         self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
@@ -364,6 +396,10 @@ class ItemPane(Vertical):
             self.app.bell()
         self.draw_bars()
 
+    def clear_message_if_shown(self, message: StatusMessage) -> None:
+        if self._message == message:
+            self.show_message(NO_MESSAGE)
+
     def show_unavailable_key(self, key: str) -> None:
         """Show that the key has no action here, unless a reload removed the item."""
         if not self.item_reviewer.is_removed_from_results:
@@ -375,8 +411,8 @@ class ItemPane(Vertical):
         """Remove the message about a key without an action, if it is still displayed."""
         message = self._unavailable_key_message
         self._unavailable_key_message = NO_MESSAGE
-        if message != NO_MESSAGE and self._message == message:
-            self.show_message(NO_MESSAGE)
+        if message != NO_MESSAGE:
+            self.clear_message_if_shown(message)
 
     def show_summary(self, lines: Sequence[str]) -> None:
         """Show the summary of the session above the item. The first line is its title."""
@@ -471,7 +507,11 @@ class ItemPane(Vertical):
         """Draw the header, the status line and the key line. A closed pane has none of them."""
         if not self.query("#item-status"):
             return
-        if self.item_reviewer.has_item:
+        if self._is_item_hidden:
+            waiting = make_line(f" Reading the item {symbols().ellipsis}", "dim")
+            self.query_one("#item-header", LineBar).show(waiting)
+            status = make_line(f" {self._message.text}", self._message.style)
+        elif self.item_reviewer.has_item:
             self._draw_header()
             # From now on, a key applies to what the user sees.
             self._key_guard.drawn = self._current_subject()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker
 
@@ -34,6 +35,8 @@ REST_DELAY = 0.1
 
 After a single move, it is read at once.
 """
+MAX_OUTDATED_TIME = 0.3
+"""Seconds after a move of the list's cursor for which the item before may stay beside the list."""
 COUNT_DELAY = 0.5
 """Seconds after the last verdict until the pass rates are read again."""
 
@@ -72,6 +75,8 @@ class SplitView(Horizontal):
         """Time of the last move of the list's cursor, in seconds of the monotonic clock."""
         self._delayed_request: Worker[None] | None = None
         """Task that shows the item after the delay. None if no item is delayed."""
+        self._hide_timer: Timer | None = None
+        """Timer after which the pane no longer shows an item that is not at the list's cursor."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
@@ -143,6 +148,9 @@ class SplitView(Horizontal):
         if is_item_focused == self.is_item_focused:
             return
 
+        if is_item_focused and not self._is_taking_over:
+            # The list can have changed a moment ago, so that the pane does not know its item yet.
+            self._show_current_item()
         self.is_item_focused = is_item_focused
         self.item_pane.follows_list = not is_item_focused
         self._draw_focus()
@@ -151,11 +159,18 @@ class SplitView(Horizontal):
             self._show_current_item()
             return
 
-        if self._queue.is_loading and not self._is_taking_over:
+        is_row_missing = self._queue.is_loading or self._is_row_at_cursor_missing
+        if is_row_missing and not self._is_taking_over:
             # No review is possible until the list knows the item.
             self.item_pane.is_awaiting_list = True
         self._show_requested_item()
         self.item_pane.item_reviewer.start_measuring_pace()
+
+    @property
+    def _is_row_at_cursor_missing(self) -> bool:
+        """Whether the list beside the item still reads the row under its cursor."""
+        rows = self._queue.list
+        return self.is_split and rows.total > 0 and rows.row_at(rows.cursor) is None
 
     def focus_item(self) -> bool:
         """Focus the item pane, now or as soon as it exists. Return False without an item or without
@@ -225,11 +240,14 @@ class SplitView(Horizontal):
                 self.call_after_refresh(self._create_item_pane)
             return
 
-        self.item_pane.visible = True
+        self._request_item(self.item_pane, row, reread)
+        if not self.item_pane.visible:
+            # The item from before the list was read again does not appear once more.
+            self.item_pane.hide_outdated_item()
+            self.item_pane.visible = True
         # Textual takes the focus from a hidden pane.
         if self.is_item_focused and self.screen.focused is None:
             self.screen.set_focus(self.item_pane.text)
-        self._request_item(self.item_pane, row, reread)
 
     def _request_item(self, item_pane: ItemPane, row: QueueRow, reread: bool) -> None:
         """Show the item of a row in the item pane.
@@ -242,6 +260,7 @@ class SplitView(Horizontal):
         if not reread and item_pane.is_showing(row.item, view):
             return
         item_pane.request_item(RequestedItem(row.item, view=view, is_reread=reread))
+        self._hide_outdated_item_later(item_pane)
 
         previous_move = self._last_move
         self._last_move = monotonic()
@@ -249,6 +268,12 @@ class SplitView(Horizontal):
             self._show_requested_item()
         else:
             self._delayed_request = self._show_requested_item_later()
+
+    def _hide_outdated_item_later(self, item_pane: ItemPane) -> None:
+        """If reading the requested item takes long, say so instead of showing another item."""
+        if self._hide_timer is not None:
+            self._hide_timer.stop()
+        self._hide_timer = self.set_timer(MAX_OUTDATED_TIME, item_pane.hide_outdated_item)
 
     @work(exclusive=True, group="rest")
     async def _show_requested_item_later(self) -> None:

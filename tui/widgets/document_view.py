@@ -192,6 +192,8 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         document leaves free. Lines that do not fit are omitted.
         """
         self._gutter = gutter
+        self._is_blank = False
+        """Whether the rows are blank, because the document does not belong on the screen now."""
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
         self._revealed: list[_RevealedRow | _RevealedContext] = []
@@ -263,6 +265,12 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             context.reveal_in(self.document_layout)
             self.redraw()
 
+    def set_blank(self, is_blank: bool) -> None:
+        """Draw blank rows instead of the document, or the document again. The focus stays."""
+        if is_blank != self._is_blank:
+            self._is_blank = is_blank
+            self.redraw()
+
     def redraw(self) -> None:
         """Draw the rows that differ from the screen. Drawing less helps on a slow connection."""
         if not self.size:
@@ -298,6 +306,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
 
     def _render_strips(self) -> list[Strip]:
         """Return the strips of all rows: the document, free rows, and the footer."""
+        blank = Strip.blank(self.size.width, self.rich_style)
+        if self._is_blank:
+            return [blank] * self.size.height
         strips = self._render_document_strips()
         n_free_rows = self.size.height - len(strips)
         if n_free_rows <= 0:
@@ -306,7 +317,6 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         # The footer is at the bottom.
         footer = self._render_footer_strips(n_free_rows)
         n_blank_rows = n_free_rows - len(footer)
-        blank = Strip.blank(self.size.width, self.rich_style)
         return strips + [blank] * n_blank_rows + footer
 
     def _render_document_strips(self) -> list[Strip]:

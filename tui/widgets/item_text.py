@@ -484,6 +484,11 @@ class ItemBody(Horizontal):
     def on_resize(self) -> None:
         self._draw_docs()
 
+    def set_blank(self, is_blank: bool) -> None:
+        """Draw blank rows instead of the item and the docs, or both again."""
+        self._text.set_blank(is_blank)
+        self._docs.set_blank(is_blank)
+
     def _show_docs_if_they_fit(self) -> bool:
         """Show the docs column if it fits and the item has functions, else hide it.
 

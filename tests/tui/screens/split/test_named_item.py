@@ -20,9 +20,12 @@ from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import QueuePage, QueueRequest
 from fcreview.tui.queue_state import CursorPosition
+from fcreview.tui.review.prefetch import DisplayedItem
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
+from fcreview.tui.text.lines import plain_text
+from fcreview.tui.widgets.document_view import LineBar
 from tests.examples import split_by_form
 from tests.store.factory import Imported
 from tests.tui.key_input import send_keys, wait_until
@@ -179,6 +182,61 @@ async def test_nothing_is_reviewed_while_another_list_is_read(
             read_verdicts(watcher.store) == [("simple_7", True)]
             and header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_70"
         )
+
+
+async def test_item_of_the_list_before_is_hidden_while_the_next_one_is_read(
+    imported: Imported, tmp_path: Path
+) -> None:
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        item = split_view(watcher.app).item_pane
+        assert item is not None
+        read, go = item._prefetcher.read_item, asyncio.Event()
+
+        async def read_slowly(number: int, previous: DisplayedItem | None = None) -> DisplayedItem:
+            await go.wait()
+            return await read(number, previous)
+
+        item._prefetcher.read_item = read_slowly  # type: ignore[method-assign]
+        queue_screen(watcher.app).state.search = "city 7"
+        queue_screen(watcher.app).query_one(QueuePane).load_view(CursorPosition())
+        header = item.query_one("#item-header", LineBar)
+        await wait_until(lambda: "Reading the item" in plain_text(header.line))
+        assert list_item_id(watcher.app) == "simple_7"
+        assert not "".join(strip.text for strip in item.text._strips).strip()
+
+        send_keys(watcher.app, "tab", "p")
+        await wait_until(lambda: focused_pane(watcher.app) == "item")
+        go.set()
+        await watcher.wait()
+        assert header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_7"
+        assert "city 7" in "".join(strip.text for strip in item.text._strips)
+        assert watcher.reviewed == read_verdicts(watcher.store) == []
+
+
+async def test_item_focused_as_soon_as_the_list_has_changed_is_that_of_the_list(
+    imported: Imported, tmp_path: Path
+) -> None:
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        split = split_view(watcher.app)
+        item = split.item_pane
+        queue = queue_screen(watcher.app).query_one(QueuePane)
+        assert item is not None
+        show_page = queue._show_page
+        can_review: list[bool] = []
+
+        def show_page_and_focus_item(*arguments: Any) -> None:
+            """Press `tab` before any widget can react to the new rows."""
+            show_page(*arguments)
+            split.focus_item()
+            can_review.append(not item.is_item_loading)
+
+        queue._show_page = show_page_and_focus_item  # type: ignore[method-assign]
+        queue_screen(watcher.app).state.search = "city 7"
+        queue.load_view(CursorPosition())
+        await wait_until(lambda: can_review == [False])
+        await watcher.wait()
+        assert focused_pane(watcher.app) == "item"
+        assert header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_7"
 
 
 async def send_random_keys(watcher: PaneWatcher, seed: int, keys: list[str]) -> None:

@@ -26,6 +26,10 @@ class ActionScreen(Protocol):
 
     def show_message(self, message: StatusMessage) -> None: ...
 
+    def clear_message_if_shown(self, message: StatusMessage) -> None:
+        """Remove this message if it is still displayed."""
+        ...
+
     def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine that is cancelled when the screen or pane is removed."""
         ...
@@ -35,11 +39,15 @@ class ActionScreen(Protocol):
 class _WaitingAction:
     run: QueuedAction
     screen: ActionScreen
-    slow_message: str
+    slow_message: StatusMessage
     """Message while the action takes longer than `SLOW_ACTION_DELAY`."""
 
     def show_slow_message(self) -> None:
-        self.screen.show_message(StatusMessage(self.slow_message, "warn"))
+        self.screen.show_message(self.slow_message)
+
+    def clear_slow_message(self) -> None:
+        """Remove the message, because an action can end without a message of its own."""
+        self.screen.clear_message_if_shown(self.slow_message)
 
 
 class ActionQueue:
@@ -75,7 +83,8 @@ class ActionQueue:
         slow_message: str = "waiting for the disk",
     ) -> None:
         """Add an action. It starts after the actions of all earlier keys."""
-        self._waiting.append(_WaitingAction(action, screen, slow_message))
+        message = StatusMessage(slow_message, "warn")
+        self._waiting.append(_WaitingAction(action, screen, message))
         self.added_count += 1
         if self.is_idle:
             self._idle.clear()
@@ -124,6 +133,8 @@ class ActionQueue:
             message = sanitize(str(error) or type(error).__name__)
             ignored = _describe_ignored_keys(self.drop_waiting())
             action.screen.show_message(StatusMessage(message + ignored, "bad"))
+        else:
+            action.clear_slow_message()
         finally:
             slow_timer.cancel()
 

@@ -11,7 +11,7 @@ import pytest
 from fcreview.errors import FcreviewError
 from fcreview.tui import action_queue
 from fcreview.tui.action_queue import ActionQueue, QueuedAction
-from fcreview.tui.text.messages import StatusMessage
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 
 
 class MessageScreen:
@@ -23,6 +23,10 @@ class MessageScreen:
 
     def show_message(self, message: StatusMessage) -> None:
         self.messages.append(message)
+
+    def clear_message_if_shown(self, message: StatusMessage) -> None:
+        if self.messages and self.messages[-1] == message:
+            self.messages.append(NO_MESSAGE)
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self.tasks.append(asyncio.create_task(coroutine))
@@ -114,11 +118,28 @@ async def test_reviews_are_written_while_quitting_although_their_screen_is_close
     assert (done, screen.messages) == (["saved", "b"], [])
 
 
-async def test_slow_action_shows_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_action_shows_its_message_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(action_queue, "SLOW_ACTION_DELAY", 0.0)
     actions, screen, gate = ActionQueue(), MessageScreen(), asyncio.Event()
     actions.add(make_action([], "a", gate=gate), screen, slow_message="searching")
     await asyncio.sleep(0.01)
+    assert screen.messages == [StatusMessage("searching", "warn")]
     gate.set()
     await actions.wait_until_idle()
-    assert screen.messages == [StatusMessage("searching", "warn")]
+    assert screen.messages == [StatusMessage("searching", "warn"), NO_MESSAGE]
+
+
+async def test_message_of_a_slow_action_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(action_queue, "SLOW_ACTION_DELAY", 0.0)
+    actions, screen = ActionQueue(), MessageScreen()
+    saved = StatusMessage("saved")
+
+    async def save() -> None:
+        await asyncio.sleep(0.01)
+        screen.show_message(saved)
+
+    actions.add(save, screen)
+    await actions.wait_until_idle()
+    assert [message.text for message in screen.messages] == ["waiting for the disk", "saved"]

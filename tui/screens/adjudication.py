@@ -294,6 +294,10 @@ class AdjudicationScreen(GuardedScreen[None]):
             self.app.bell()
         self._draw_bars()
 
+    def clear_message_if_shown(self, message: StatusMessage) -> None:
+        if self._message == message:
+            self.show_message(NO_MESSAGE)
+
     def _on_text_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message

@@ -284,6 +284,10 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             self.app.bell()
         self._draw_message()
 
+    def clear_message_if_shown(self, message: StatusMessage) -> None:
+        if self._message == message:
+            self.show_message(NO_MESSAGE)
+
     def show_unavailable_key(self, key: str) -> None:
         self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 

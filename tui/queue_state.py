@@ -273,6 +273,8 @@ class OverviewPlace:
     """Order of the runs."""
     search: str = ""
     """Search for runs."""
+    checked_items: CheckedItems | None = None
+    """Items of the line that the user chose last in the check of the runs."""
 
 
 class ReviewProgress(NamedTuple):
@@ -371,9 +373,18 @@ class QueueLevel:
     """
     lists: ListStates = field(default_factory=ListStates)
 
+    @property
+    def place_name(self) -> str:
+        """Name of the screen to which `queue.back` returns, such as `check`. Empty for a list."""
+        _, _, name = self.opened_from.rpartition("/")
+        return name
+
 
 OVERVIEW = "overview"
 """Value of `QueueLevel.opened_from` for a list that was chosen on the overview."""
+CHECK_OF_OVERVIEW = "overview/check"
+"""The same for a list that was chosen in the check, which was opened on the overview."""
+PLACES_ON_OVERVIEW = (OVERVIEW, CHECK_OF_OVERVIEW)
 
 
 class QueueLevels:
@@ -396,7 +407,7 @@ class QueueLevels:
             settings: Settings of the queue before the change.
             opened_from: Name of the menu or screen in which the user chose the new settings.
         """
-        if settings != self._state.settings or opened_from == OVERVIEW:
+        if settings != self._state.settings or opened_from in PLACES_ON_OVERVIEW:
             level = QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
             self.above.append(level)
             self.lists = ListStates()

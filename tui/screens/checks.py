@@ -77,11 +77,22 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
     WAITING_FOR = "checking runs"
 
-    def __init__(self, session: Session, runs: Sequence[int] = ()) -> None:
-        """Create the screen. `runs`: numbers of the runs to check; empty for all runs."""
+    def __init__(
+        self,
+        session: Session,
+        runs: Sequence[int] = (),
+        last_choice: CheckedItems | None = None,
+    ) -> None:
+        """Create the screen.
+
+        Args:
+            runs: Numbers of the runs to check; empty for all runs.
+            last_choice: Items of the line that gets the cursor, because the user returns from it.
+        """
         super().__init__((*session.root_breadcrumb, "check"), load=self._check_runs)
         self._session = session
         self._checked_runs = runs
+        self._last_choice = last_choice
         self._rows: list[CheckRow] = []
 
     def on_mount(self) -> None:
@@ -99,7 +110,10 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
         self._rows = list_check_rows(
             await self._session.read(lambda store: store.check_runs(selected))
         )
-        return build_check_choices(self._rows)
+        choices = build_check_choices(self._rows)
+        if self._last_choice in choices.values:
+            choices.cursor = choices.values.index(self._last_choice)
+        return choices
 
     def _draw(self) -> None:
         super()._draw()

@@ -218,6 +218,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = place.first_category
+        self._checked_items = place.checked_items
+        """Items of the line that the user chose last in the check."""
+        self.opens_check = False
+        """Whether the check opens at once, because the user returns to it."""
         self._loader = QueueLoader(session)
         self._estimated_runs: set[int] = set()
         """Numbers of the runs whose estimates this screen has read."""
@@ -260,6 +264,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
         self._load_overview()
+        if self.opens_check:
+            self.action_show_list("check")
 
     def _restore_focus(self) -> None:
         """Focus the panel in which the user left the overview."""
@@ -287,6 +293,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             first_category=self._first_category,
             order=self._arrangement.order,
             search=self._arrangement.search,
+            checked_items=self._checked_items,
         )
         for name in PANELS:
             entry_list = self._get_list(name)
@@ -927,9 +934,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         def apply_choice(items: CheckedItems | None) -> None:
             if items is not None:
+                self._checked_items = items
                 self._leave(("check", items))
 
-        self.app.push_screen(CheckScreen(self._session, self._view.runs), apply_choice)
+        screen = CheckScreen(self._session, self._view.runs, self._checked_items)
+        self.app.push_screen(screen, apply_choice)
 
     def _reload(self, _: None) -> None:
         self._load_overview()

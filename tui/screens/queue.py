@@ -34,7 +34,9 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue_state import (
+    CHECK_OF_OVERVIEW,
     OVERVIEW,
+    PLACES_ON_OVERVIEW,
     AnnotatorSwitch,
     CursorPosition,
     QueueLevels,
@@ -371,7 +373,13 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.show_message(sanitize(message))
 
     def action_overview(self) -> None:
-        self.app.push_screen(self.make_overview(), self._leave_overview)
+        self._return_to_overview(opens_check=False)
+
+    def _return_to_overview(self, *, opens_check: bool) -> None:
+        """Show the overview and, with `opens_check`, the check of the runs above it."""
+        overview = self.make_overview()
+        overview.opens_check = opens_check
+        self.app.push_screen(overview, self._leave_overview)
 
     def make_overview(self, runs: Sequence[RunRow] = ()) -> OverviewScreen:
         """Return the overview. `runs`: the runs if they were just read."""
@@ -425,8 +433,10 @@ class QueueScreen(GuardedScreen[None]):
         if menu_name == "clusters" or (menu_name == "runs" and is_showing_suspects):
             # Clusters group failures, and a run is chosen for its failures.
             self.state.select_order("failures")
+        # The check lies over the overview, so leaving the list leads back to both.
+        opened_from = CHECK_OF_OVERVIEW if menu_name == "check" else OVERVIEW
         cursor = self._menus.apply_choice(
-            menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW
+            menu_name, value, self.pane.cursor_position, opened_from=opened_from
         )
 
         if menu_name == "file":
@@ -566,8 +576,8 @@ class QueueScreen(GuardedScreen[None]):
         level = self._levels.pop_level()
         if level is not None:
             self.pane.load_view(level.cursor)
-            if level.opened_from == OVERVIEW:
-                self.action_overview()
+            if level.opened_from in PLACES_ON_OVERVIEW:
+                self._return_to_overview(opens_check=level.opened_from == CHECK_OF_OVERVIEW)
             elif level.opened_from:
                 self.action_show_list(level.opened_from)
             return
@@ -600,7 +610,7 @@ class QueueScreen(GuardedScreen[None]):
             return {}
         # The label is the menu or screen that opens again, such as `clusters`.
         level_above = self._levels.above[-1]
-        return {"queue.quit": level_above.opened_from or "back"}
+        return {"queue.quit": level_above.place_name or "back"}
 
     @property
     def hidden_actions(self) -> frozenset[str]:

@@ -34,7 +34,7 @@ from fcreview.tui.queue.loader import (
     load_own_scores,
 )
 from fcreview.tui.queue_state import (
-    OVERVIEW,
+    PLACES_ON_OVERVIEW,
     CursorPosition,
     QueueLevels,
     QueueState,
@@ -154,7 +154,7 @@ class QueueMenus:
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
 
-        if menu.adds_level or opened_from == OVERVIEW:
+        if menu.adds_level or opened_from in PLACES_ON_OVERVIEW:
             reopened = menu_name if opened_from is None else opened_from
             self._levels.push_level(settings_before, cursor, reopened)
         # A new level shows other items, so its cursor is at the first one.
@@ -216,7 +216,8 @@ class QueueMenus:
     def _make_check_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.checks import CheckScreen
 
-        return CheckScreen(self._session, self._state.view.runs)
+        last_choice = self._levels.lists.selections.get("check")
+        return CheckScreen(self._session, self._state.view.runs, last_choice)
 
     def _make_statistics_menu(self, name: str) -> QueueMenu:
         """Return the menu of a statistics screen, such as agreement or calibration, for all
@@ -575,15 +576,26 @@ class QueuePane(Vertical):
         if page.total == 0:
             return header.QueueCursor(total=0, n_strong=page.n_strong)
 
-        # The title has the whole name of the run if the list had to cut it.
-        run_name = ""
-        row = self.list.row_at(self.list.cursor)
-        if row is not None and self.list.has_cut_run_names:
-            run_name = row.run_name
-        position = self.list.cursor + 1
         return header.QueueCursor(
-            position, total=page.total, run_name=run_name, n_strong=page.n_strong
+            self.list.cursor + 1,
+            total=page.total,
+            run_name=self._find_run_name_for_title(),
+            n_strong=page.n_strong,
         )
+
+    def _find_run_name_for_title(self) -> str:
+        """Return the name of the run under the cursor if no other line has the whole name."""
+        row = self.list.row_at(self.list.cursor)
+        if row is None:
+            return ""
+
+        # Beside a filter, a narrow top line has no room for the run.
+        is_top_line_narrow = self.app.size.width < header.WIDE_TOP_LINE
+        is_path_cut = is_top_line_narrow and self._shown.is_narrowed
+        is_one_of_several_runs = self._shown.run is not None and len(self._menus.runs or ()) > 1
+        if self.list.has_cut_run_names or (is_path_cut and is_one_of_several_runs):
+            return row.run_name
+        return ""
 
     def mark_as_focused(self, is_focused: bool) -> None:
         """Show or remove the mark of the focused pane beside an item."""

@@ -57,3 +57,22 @@ def test_store_queries_are_limited_to_the_runs(make_app: Any) -> None:
     assert sum(map(len, store.iter_label_batches(view))) == MANY
     assert len(store.fetch_page(view, 290, 256)) == 10
     assert [run for run, _ in store.analysis.fetch_combined_scored_items(OPENED)] == list(OPENED)
+
+
+async def test_narrow_title_of_a_cluster_names_the_selected_run(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    """Beside the filter, the top line has no room for the run."""
+    runs: dict[str, list[dict[str, Any]]] = {"maple-8b": [{}, {}], "birch-8b": [{}, {}]}
+    async with make_app(runs=runs).run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("r", "end", "enter"):
+            await pilot.press(key)
+            lines = await wait_for_screen(pilot)
+        (name,) = [name for name in runs if name in lines[0]]
+
+        for key in ("c", "enter"):
+            await pilot.press(key)
+            lines = await wait_for_screen(pilot)
+        assert "error:value_error:string" in lines[2]
+        assert name in lines[2]

@@ -118,6 +118,32 @@ async def test_enter_on_a_line_lists_its_items(make_app: Any, wait_for_screen: A
         assert "maple-8b" in lines[0]
 
 
+@pytest.mark.parametrize("opened_on", ["overview", "list"])
+async def test_leaving_a_list_returns_to_the_line_of_the_check(
+    make_app: Any, wait_for_screen: Any, opened_on: str
+) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        opening_keys = ["v"] if opened_on == "overview" else []
+        for key in (*opening_keys, "exclamation_mark", "j", "j", "enter"):
+            await pilot.press(key)
+            lines = await wait_for_screen(pilot)
+        assert app.screen.state.where == "incident:any"
+        assert "q check" in " ".join(lines[-2:])
+
+        await pilot.press("q")
+        await wait_for_screen(pilot)
+        check = app.screen
+        assert isinstance(check, CheckScreen)
+        assert check._rows[check.list.cursor].line.title == "incidents"
+
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        place = OverviewScreen if opened_on == "overview" else QueueScreen
+        assert isinstance(app.screen, place)
+
+
 async def test_enter_on_a_run_lists_all_its_items(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:

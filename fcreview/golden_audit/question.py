@@ -12,7 +12,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from fcreview.matching.first_difference import NO_VALUE, find_values_at
+from fcreview.matching.diff import get_type_name
+from fcreview.matching.first_difference import (
+    NO_VALUE,
+    describe_hidden_difference,
+    find_values_at,
+)
 from fcreview.model.item import (
     AcceptedValues,
     ArgumentDiff,
@@ -21,11 +26,16 @@ from fcreview.model.item import (
     DiffState,
     GoldenObject,
 )
-from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
+from fcreview.model.json_value import abbreviate, split_path, to_json_text
 from fcreview.model.review import QuestionKey
 
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_DIFFERENCES = 30
+MAX_LABEL_LENGTH = 80
+"""Maximum length of the predicted value in a label, in characters."""
+MAX_GOLDEN_LABEL_LENGTH = 60
+CHARACTERS_BEFORE_DIFFERENCE = 20
+"""Equal characters that a label shows before the difference of two long texts."""
 
 
 @lru_cache(1 << 16)
@@ -51,6 +61,8 @@ class AnswerDifference:
     predicted: Any
     golden: Any
     """Golden value: `AcceptedValues`, a plain value, or `NO_VALUE` if there is none."""
+    reason: str = ""
+    """Why the two values count as different. Empty for a difference of a whole call."""
 
     @cached_property
     def match_key(self) -> tuple[Any, ...]:
@@ -74,16 +86,83 @@ class AnswerDifference:
             return f"{self.function}({_format_arguments(self.predicted)})"
         if self.predicted is NO_VALUE:
             return f"without {self.path}"
-        return f"{self.path}: {abbreviate(self.predicted, 80)}"
+        text = _abbreviate_from_difference(self.predicted, self._first_golden, MAX_LABEL_LENGTH)
+        return f"{self.path}: {text}"
 
     @property
     def golden_label(self) -> str:
         """Description of the golden value: `"km" or 2 more`, `no value`."""
+        if self._first_golden is NO_VALUE:
+            return "no value"
+        text = _abbreviate_from_difference(
+            self._first_golden, self.predicted, MAX_GOLDEN_LABEL_LENGTH
+        )
+        n_other_values = len(self._accepted_values) - 1
+        return f"{text} or {n_other_values} more" if n_other_values else text
+
+    @property
+    def _accepted_values(self) -> Sequence[Any]:
+        """Golden values that are accepted. Empty if the golden answer has no value here."""
         if self.golden is NO_VALUE:
-            return "no value"
-        if isinstance(self.golden, AcceptedValues) and not self.golden.any_of:
-            return "no value"
-        return abbreviate_golden(self.golden)
+            return ()
+        if isinstance(self.golden, AcceptedValues):
+            return self.golden.any_of
+        return (self.golden,)
+
+    @property
+    def _first_golden(self) -> Any:
+        """The golden value that `golden_label` shows, or `NO_VALUE`."""
+        return self._accepted_values[0] if self._accepted_values else NO_VALUE
+
+    @property
+    def hidden_difference(self) -> str:
+        """What differs between two values that look alike: `type differs: string instead of
+        list`.
+
+        Empty if the labels show the difference, and if one of the values is missing.
+        """
+        golden = self._first_golden
+        predicted = self.predicted
+        if golden is NO_VALUE or predicted is NO_VALUE:
+            return ""
+        if isinstance(golden, str) and isinstance(predicted, str):
+            return describe_hidden_difference(golden, predicted) or ""
+
+        golden_words = normalize_text(to_json_text(golden))
+        predicted_words = normalize_text(to_json_text(predicted))
+        if golden_words != predicted_words:
+            return ""
+        golden_type = get_type_name(golden)
+        predicted_type = get_type_name(predicted)
+        if golden_type != predicted_type:
+            return f"type differs: {predicted_type} instead of {golden_type}"
+
+        # The texts are equal, so only the benchmark's rule says why the answer fails.
+        has_same_text = abbreviate(golden) == abbreviate(predicted)
+        return self.reason.removeprefix(f"{abbreviate(predicted)} is ") if has_same_text else ""
+
+
+def _abbreviate_from_difference(value: Any, other: Any, max_length: int) -> str:
+    """Format a value with `abbreviate`. If the shortened text would be that of the other value too,
+    begin shortly before the first character that differs: `…ort": "asc"}`.
+    """
+    text = abbreviate(value, max_length)
+    is_cut = text.endswith("…")
+    if other is NO_VALUE or not is_cut or text != abbreviate(other, max_length):
+        return text
+
+    full_text = to_json_text(value)
+    n_equal = _count_equal_characters(full_text, to_json_text(other))
+    text = "…" + full_text[n_equal - CHARACTERS_BEFORE_DIFFERENCE :]
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+
+
+def _count_equal_characters(text: str, other: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    for index, (char, other_char) in enumerate(zip(text, other, strict=False)):
+        if char != other_char:
+            return index
+    return min(len(text), len(other))
 
 
 def _format_arguments(arguments: Any) -> str:
@@ -203,6 +282,7 @@ def _build_argument_difference(
         state=diff.state,
         predicted=predicted_value,
         golden=golden_value,
+        reason=diff.reason,
     )
 
 

@@ -127,6 +127,8 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     answer = alternative.answer
     if best.difference.path:
         answer += f", golden {best.difference.golden_label}"
+    if best.difference.hidden_difference:
+        answer += f", {best.difference.hidden_difference}"
     n_families = len(alternative.families)
     all_families = format_count(weights.n_families, "model family", "model families")
     models = format_count(len(alternative.models), "model")

@@ -14,7 +14,12 @@ from fcreview.golden_audit.evidence import (
     create_cached_schema_reader,
 )
 from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
-from fcreview.golden_audit.question import AuditedQuestion, Reason, find_model_family
+from fcreview.golden_audit.question import (
+    AnswerDifference,
+    AuditedQuestion,
+    Reason,
+    find_model_family,
+)
 from fcreview.golden_audit.score import (
     MIN_CONVENTION_ITEMS,
     PRIOR_REVIEWS,
@@ -27,6 +32,7 @@ from fcreview.golden_audit.score import (
     sum_win_weights,
     update_reason_chances,
 )
+from fcreview.model.item import AcceptedValues
 from tests.golden_audit.cases import (
     ModelAnswer,
     make_empty_index,
@@ -287,6 +293,48 @@ def test_reason_names_answer_models_and_golden_value() -> None:
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
     assert reason.alternative.families == ("claude", "gpt")
+
+
+LONG_TEXT = "a" * 90
+END = "a" * 20
+
+
+@pytest.mark.parametrize(
+    ("golden", "predicted", "text"),
+    [
+        (["a", "b"], "['a', 'b']", """golden ["a", "b"], type differs: string instead of list"""),
+        (42, "42", "golden 42, type differs: string instead of integer"),
+        ("Oslo", "Osl\u043e", "texts look alike: U+043E CYRILLIC SMALL LETTER O instead of"),
+        (LONG_TEXT + "x", LONG_TEXT + "y", f'keys: …{END}y", golden …{END}x" ('),
+        ("km", "mile", 'keys: "mile", golden "km" ('),
+    ],
+)
+def test_values_that_look_alike_have_their_difference_beside_them(
+    golden: Any, predicted: Any, text: str
+) -> None:
+    answer = ModelAnswer([0, 1, 2], {"keys": predicted})
+    audited = make_question(
+        [make_golden(keys=[golden])],
+        [make_schema(keys="Keys.")],
+        [answer, ModelAnswer([3], passed=True)],
+    )
+    (reason,) = select_kind(find_reasons_from_runs(make_evidence(audited)), "agreement")
+    assert text in reason.text
+
+
+def test_equal_texts_have_the_reason_of_the_benchmark() -> None:
+    """BFCL wants Java values as source text, so that a list is wrong although it looks right."""
+    difference = AnswerDifference(
+        turn=0,
+        golden_index=0,
+        function="f",
+        path="keys",
+        state="!",
+        predicted=["a"],
+        golden=AcceptedValues([["a"]]),
+        reason='["a"] is not a string with Java code',
+    )
+    assert difference.hidden_difference == "not a string with Java code"
 
 
 def test_only_reversed_order_of_runs_is_a_reason() -> None:

@@ -28,6 +28,7 @@ from fcreview.stats.run_comparison import (
 )
 from fcreview.store.rows import RunRow, View
 from fcreview.tables.comparison import (
+    CLUSTER_MARK,
     build_flip_table,
     build_pass_rate_table,
     describe_estimated_difference,
@@ -79,8 +80,8 @@ def summarize_comparison(
     """Return how two runs differ: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0,
     both fail 1`.
 
-    The last part is omitted if the text is wider than `width`. The p value is `–` where the table
-    of pass rates has none.
+    Parts at the end are omitted if the text is wider than `width`, because the table has their
+    figures too. The p value is `–` where the table of pass rates has none.
     """
     overall = comparison.overall
     counts = overall.counts
@@ -94,14 +95,23 @@ def summarize_comparison(
     ]
 
     separator = f" {symbols().separator} "
-    text = separator.join(parts)
-    if display_width(text) <= width:
-        return text
-    return separator.join(parts[:-1])
+    while len(parts) > N_REQUIRED_PARTS and display_width(separator.join(parts)) > width:
+        parts.pop()
+    return separator.join(parts)
+
+
+N_REQUIRED_PARTS = 2
+"""Number of parts of `summarize_comparison` that are never omitted: the items and the test."""
 
 
 def _name_test(group: ComparisonGroup) -> str:
-    return "McNemar by cluster," if is_clustered(group) else "McNemar"
+    """Name the test, with the mark that the p values of the table have if it is by cluster.
+
+    The notes of the table explain the mark too, but can be below the visible rows.
+    """
+    if is_clustered(group):
+        return f"McNemar by cluster ({CLUSTER_MARK}),"
+    return "McNemar"
 
 
 PASSING_SIDES = ("", "a", "b")

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
+from fcreview.model.sanitize import display_width
 from fcreview.stats.run_comparison import compare_runs
 from fcreview.store.workspace import Workspace
-from fcreview.tables.comparison import build_pass_rate_table
+from fcreview.tables.comparison import CLUSTER_MARK, build_pass_rate_table
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.compare import CompareScreen, FlipScreen, summarize_comparison
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from tests.stats.comparison_cases import make_outcomes
+from tests.stats.comparison_cases import make_outcomes, make_trials
 from tests.store.factory import Imported
 from tests.tui import idle
 from tests.tui.key_input import send_keys, wait_until
@@ -74,6 +75,18 @@ def test_summary_withholds_p_where_the_table_does() -> None:
     assert table.rows[0].texts[-1] == "0.008"
     summary = summarize_comparison(comparison, "official", "official", width=200)
     assert summary.startswith("7 of 8 items · McNemar p 0.008 · only A 7, only B 0")
+
+
+def test_summary_names_the_mark_of_a_test_by_cluster() -> None:
+    """The notes of the table, which explain the mark, can be below the visible rows."""
+    comparison = compare_runs(make_trials(["PP", "PP", "PP"]), make_trials(["FF", "FP", "FF"]))
+
+    table = build_pass_rate_table(comparison, "official", "official")
+    assert table.rows[0].texts[-1].endswith(f" {CLUSTER_MARK}")
+    summary = summarize_comparison(comparison, "official", "official", width=200)
+    assert f"McNemar by cluster ({CLUSTER_MARK}), p 0." in summary
+    narrow = summarize_comparison(comparison, "official", "official", width=60)
+    assert summary.startswith(narrow) and "p 0." in narrow and display_width(narrow) <= 60
 
 
 @asynccontextmanager

@@ -234,20 +234,45 @@ class ResolvedFixes:
     """New content of each changed dataset file."""
     copies: dict[Path, bytes] = field(default_factory=dict)
     """New content of each changed run file that contains copies of golden answers."""
+    n_waiting: int = 0
+    """Number of golden fixes that count only after an adjudication."""
+
+    @property
+    def advice(self) -> str:
+        """What to do to get a resolved fix. For the message that there is none."""
+        if not self.n_waiting:
+            return "Record one with fcreview label --golden-fix, or adjudicate."
+        fixes = format_count(self.n_waiting, "golden fix waits", "golden fixes wait")
+        return (
+            f"{fixes} for adjudication. Press x in the list of items, or run fcreview adjudicate."
+        )
 
 
 def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     """Collect the resolved fixes of all items, and the new contents of the files. Prints a message
     about each rejected fix.
     """
-    resolved = ResolvedFixes()
-    for dataset in _group_fixes_by_dataset(source):
+    grouped = _group_fixes_by_dataset(source)
+    resolved = ResolvedFixes(n_waiting=grouped.n_waiting)
+    for dataset in grouped.datasets:
         for applied in _apply_fixes_of_dataset(source, dataset, resolved):
             resolved.fixes.append(_build_resolved_fix(source, dataset, applied))
     return resolved
 
 
-def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
+PROPOSED_REASON = "the fix is only proposed. Adjudicate the item."
+DISPUTED_REASON = "annotators disagree. Adjudicate the item."
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupedFixes:
+    datasets: Sequence[_DatasetRuns]
+    """Datasets with a correction, each with its runs."""
+    n_waiting: int
+    """Number of corrections that count only after an adjudication."""
+
+
+def _group_fixes_by_dataset(source: ExportSource) -> _GroupedFixes:
     """Group the corrections of golden answers by dataset. Print why corrections are rejected.
 
     A correction is rejected if it is not accepted, or if another run has a different one for the
@@ -271,7 +296,10 @@ def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
     for reason, count in n_rejected.items():
         fixes = format_count(count, "golden fix", "golden fixes")
         source.print_note(f"{fixes} rejected: {reason}")
-    return [dataset for dataset in datasets if dataset.fixes]
+    return _GroupedFixes(
+        [dataset for dataset in datasets if dataset.fixes],
+        n_waiting=n_rejected[PROPOSED_REASON] + n_rejected[DISPUTED_REASON],
+    )
 
 
 def _iter_labels_with_fix(source: ExportSource) -> Iterator[Label]:
@@ -310,10 +338,10 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
     if label["golden_status"] == REJECTED:
         return "an adjudicator kept the golden answer of the dataset"
     if label["golden_status"] == PROPOSED:
-        return "the fix is only proposed. Adjudicate the item."
+        return PROPOSED_REASON
     is_accepted = label["golden_status"] == ACCEPTED
     if fix is None or (label["decided_by"] == DISPUTED and not is_accepted):
-        return "annotators disagree. Adjudicate the item."
+        return DISPUTED_REASON
 
     item_numbers = source.store.find_items(label["id"], label["run"])
     detail = source.store.read_detail(item_numbers[0])
@@ -460,10 +488,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     """
     resolved = collect_resolved_fixes(source)
     if not resolved.fixes:
-        raise ExportError(
-            "no resolved golden fix to export. Record one with fcreview label --golden-fix, or"
-            " adjudicate."
-        )
+        raise ExportError(f"no resolved golden fix to export. {resolved.advice}")
     dataset_root = _write_patch(folder / "golden.patch", resolved.dataset)
     if resolved.copies:
         run_root = _write_patch(folder / "run.patch", resolved.copies)

@@ -72,16 +72,10 @@ def write_upstream_patch(
     Raises ExportError if there is nothing to send.
     """
     repository = REPOSITORIES[request.repository]
-    fixes = [
-        fix
-        for fix in collect_resolved_fixes(source).fixes
-        if fix.detail.run.benchmark == repository.benchmark
-    ]
+    resolved = collect_resolved_fixes(source)
+    fixes = [fix for fix in resolved.fixes if fix.detail.run.benchmark == repository.benchmark]
     if not fixes:
-        raise ExportError(
-            f"no resolved golden fix of {repository.name} to send. Record one with fcreview label"
-            " --golden-fix, or adjudicate."
-        )
+        raise ExportError(f"no resolved golden fix of {repository.name} to send. {resolved.advice}")
 
     files = _open_files(repository, request, fixes)
     writer = _PatchWriter(source, repository, files)

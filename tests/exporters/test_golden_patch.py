@@ -193,7 +193,9 @@ def test_disagreements_and_malformed_fixes_are_omitted(
         good, bad = make_accepting_fix(store.read_detail(one).item), {"ground_truth": "no"}
         events = make_fix_events(reviewed, one, good) + make_fix_events(reviewed, other, bad)
         events += reviewed.make_events([ItemVerdict(one, "item", "correct", False)], "bob")
-        with pytest.raises(ExportError, match="no resolved golden fix"):
+        with pytest.raises(
+            ExportError, match=r"no resolved golden fix to export\. 1 golden fix waits for adjud"
+        ):
             export_patch(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()
         (ruling,) = make_fix_events(reviewed, one, good, "carol")

@@ -16,6 +16,7 @@ from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
+from fcreview.tui.figures.overview import Overview
 from fcreview.tui.screens.help import HelpScreen
 from fcreview.tui.screens.overview import PANELS, OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
@@ -351,3 +352,33 @@ async def test_digit_shows_a_panel_that_a_small_screen_hides(
             shown = "\n".join(await wait_for_screen(pilot))
             assert title in shown and text in shown and "5 Next" in shown, shown
             assert app.screen.focused.id == PANELS[int(key) - 1]
+
+
+async def test_figures_stay_on_the_way_back_unless_a_review_was_added(
+    open_overview: OpenOverview, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figures are read again, but until then the screen has the last ones."""
+    shown_reasons: list[bool] = []
+    show_overview = OverviewScreen._show_overview
+
+    def record_and_show(screen: OverviewScreen, overview: Overview) -> None:
+        shown_reasons.append(overview.reasons is not None)
+        show_overview(screen, overview)
+
+    async with open_overview() as (app, pilot):
+        monkeypatch.setattr(OverviewScreen, "_show_overview", record_and_show)
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        assert shown_reasons and all(shown_reasons), "nothing has changed"
+
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        item = app.screen.list.row_at(0).item
+        await app.session.record_review(item, Annotation(verdict=False))
+        shown_reasons.clear()
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        assert not shown_reasons[0], "the last figures are those of before the review"
+        assert shown_reasons[-1]

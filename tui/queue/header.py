@@ -51,7 +51,9 @@ COLUMN_GAP: StyledText = ("   ", "")
 MAX_PATH_CELLS = 40
 MIN_RUN_NAME_CELLS = 12
 MIN_SEARCH_CELLS = 16
-"""Smallest widths, in cells, of a cut run name and of a cut search beside it."""
+"""Smallest widths, in cells, of a cut run name and of a cut search or filter beside it."""
+MAX_NAME_BESIDE_FILTER = 24
+"""Part of the title, in cells, that a cut filter leaves to the run name."""
 WIDE_TOP_LINE = 100
 WIDE_TOP_BAR_CELLS = 20
 NARROW_TOP_BAR_CELLS = 8
@@ -583,8 +585,8 @@ def format_queue_facts(
 def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: int) -> str:
     """Return a filter or search with a shortened run name after it, in at most `cells` cells.
 
-    If there is not enough room, the search is shortened. If even that does not suffice, the result
-    is only the run name.
+    If there is not enough room, the search or the filter is shortened. If even that does not
+    suffice, the result is only the run name.
     """
     separator = f" {symbols().separator} "
     name = sanitize(run_name)
@@ -595,9 +597,12 @@ def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: i
         choices.append(separator.join(selection.parts))
     if selection.search and search_cells >= MIN_SEARCH_CELLS:
         choices.append(truncate(selection.search, search_cells))
+    filter_cells = cells - min(display_width(name), MAX_NAME_BESIDE_FILTER) - len(separator)
+    if selection.is_narrowed and not selection.search and filter_cells >= MIN_SEARCH_CELLS:
+        choices.append(truncate(separator.join(selection.parts), filter_cells))
     for text in choices:
         name_cells = cells - display_width(text) - len(separator)
-        if name_cells >= MIN_RUN_NAME_CELLS:
+        if name_cells >= min(MIN_RUN_NAME_CELLS, display_width(name)):
             return text + separator + truncate_middle(name, name_cells)
     return truncate_middle(name, cells)
 

@@ -74,5 +74,5 @@ async def test_narrow_title_of_a_cluster_names_the_selected_run(
         for key in ("c", "enter"):
             await pilot.press(key)
             lines = await wait_for_screen(pilot)
-        assert "error:value_error:string" in lines[2]
+        assert "filter effective:fail error:value_e" in lines[2]
         assert name in lines[2]

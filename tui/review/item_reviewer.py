@@ -186,9 +186,11 @@ class ItemReviewer:
         return self._requested is not None
 
     @property
-    def requested_item(self) -> int | None:
-        """Number of the item that the list requested. None if it is displayed, or without one."""
-        return None if self._requested is None else self._requested.item
+    def must_show_another_item(self) -> bool:
+        """Whether the list requested another item than the displayed one."""
+        if self._requested is None:
+            return False
+        return self._displayed is None or self._displayed.navigator.item != self._requested.item
 
     def is_shown_or_requested(self, item: int, view: View) -> bool:
         """Whether an item of a view is requested, or displayed with its current reviews."""

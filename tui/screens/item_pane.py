@@ -189,17 +189,12 @@ class ItemPane(Vertical):
         The list already has its cursor on the requested item, so the other item beside it would
         mislead.
         """
-        requested = self.item_reviewer.requested_item
-        if requested is None or self._is_displaying(requested):
+        if not self.item_reviewer.must_show_another_item:
             return
         self._is_item_hidden = True
         self._message = NO_MESSAGE
         self.query_one(ItemBody).set_blank(True)
         self.draw_bars()
-
-    def _is_displaying(self, item_number: int) -> bool:
-        reviewer = self.item_reviewer
-        return reviewer.has_item and reviewer.displayed.navigator.item == item_number
 
     def _stop_hiding_item(self) -> None:
         """Let the item appear again. The caller draws it."""

@@ -178,7 +178,7 @@ STATEMENTS = {
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("query", STATEMENTS)
+@pytest.mark.parametrize("query", split_by_form(STATEMENTS, quick=[*STATEMENTS][:1]))
 @pytest.mark.parametrize(
     "number",
     [signal.SIGTERM, pytest.param(signal.SIGINT, marks=only_long)],

@@ -80,7 +80,7 @@ DRAWS_BY_BENCH_RUN = {
 
 Together, more than 5,000 figures are compared.
 """
-QUICK_BENCH_RUNS = ("acebench", "inspect", "tau2", "tau_v1")
+QUICK_BENCH_RUNS = ("acebench", "tau2")
 """The other folders are tested in the long form, and all of them by `benchmarks/surfaces.py`."""
 
 

@@ -16,6 +16,7 @@ from wcwidth import wcwidth
 
 from fcreview.tui.terminal_output import CompactDriver
 from fcreview.tui.text import styles
+from tests.examples import only_long
 
 TEXTS = (
     "plain words",
@@ -187,7 +188,11 @@ async def compare_screens(
 @pytest.fixture(
     params=[
         "usual",
-        *(pytest.param(each, marks=pytest.mark.sweep) for each in WIDTHS if each != "usual"),
+        *(
+            pytest.param(each, marks=[pytest.mark.sweep, only_long])
+            for each in WIDTHS
+            if each != "usual"
+        ),
     ]
 )
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:

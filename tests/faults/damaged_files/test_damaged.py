@@ -16,6 +16,7 @@ from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
 from tests.commands import environment, run_in_this_process
+from tests.examples import only_long
 from tests.faults.damaged_files.damage import damages, kept_files
 from tests.faults.hostile.exercise import find_harmful
 from tests.faults.hostile.limits import time_limit
@@ -121,6 +122,7 @@ async def used_workspace(tmp_path: Path, environ: dict[str, str], screens: None)
     return place
 
 
+@only_long
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
 async def test_damaged_files_are_reported_or_ignored(

@@ -72,7 +72,7 @@ class ParentWatchdog:
         self._close_pipe()
 
     @contextlib.contextmanager
-    def end_workers_on_error(self) -> Iterator[None]:
+    def end_workers_on_error(self, pool: ProcessPoolExecutor) -> Iterator[None]:
         """End the workers if the block raises an exception, so that the pool does not wait for
         their current tasks.
         """
@@ -80,11 +80,26 @@ class ParentWatchdog:
             yield
         except BaseException:
             self._close_pipe()
+            _close_writing_end_of_results(pool)
             raise
 
     def _close_pipe(self) -> None:
         self._writing_end.close()
         self._reading_end.close()
+
+
+def _close_writing_end_of_results(pool: ProcessPoolExecutor) -> None:
+    """Let the pool notice that no worker can send a result any more.
+
+    A worker may end while it writes a result. The pool's thread waits for the rest of this result,
+    and this process has a writing end of the pipe, too, so the thread would wait for ever. The pool
+    has no public method for it. `test_worker_that_ends_while_it_sends_is_not_awaited` fails if the
+    attributes change.
+    """
+    results = getattr(pool, "_result_queue", None)
+    writing_end = getattr(results, "_writer", None)
+    if writing_end is not None:
+        writing_end.close()
 
 
 def _exit_when_pipe_closes(reading_end: Connection) -> None:
@@ -366,7 +381,7 @@ class _WorkerReading:
         with (
             ParentWatchdog(context) as watchdog,
             ProcessPoolExecutor(n_workers, context, _initialize_reader, watchdog.initargs) as pool,
-            watchdog.end_workers_on_error(),
+            watchdog.end_workers_on_error(pool),
         ):
             largest_first = sorted(self._list_tasks(), key=lambda task: task.n_bytes, reverse=True)
             pending = {self._submit(pool, task.job): task for task in largest_first}

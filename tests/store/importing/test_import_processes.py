@@ -22,6 +22,24 @@ from tests.store.importing.imported import read_ids
 from tests.waiting import is_waiting_for_lock, until
 
 ROOT = Path(__file__).resolve().parents[3]
+ERROR_WHILE_WORKERS_SEND = """
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from fcreview.store.importing.workers import ParentWatchdog
+
+context = multiprocessing.get_context("fork")
+with (
+    ParentWatchdog(context) as watchdog,
+    ProcessPoolExecutor(2, context, watchdog.initialize_worker, watchdog.initargs) as pool,
+    watchdog.end_workers_on_error(pool),
+):
+    for _ in range(8):
+        pool.submit(bytes, 100_000_000)
+    time.sleep(0.3)
+    raise KeyError("while workers send")
+"""
 pytestmark = pytest.mark.process
 
 
@@ -168,3 +186,11 @@ def test_signal_ends_an_import_in_an_uninterruptible_statement(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_worker_that_ends_while_it_sends_is_not_awaited() -> None:
+    """A part of a result is in the pipe, and no worker is left that could send the rest."""
+    command = [sys.executable, "-c", ERROR_WHILE_WORKERS_SEND]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "KeyError: 'while workers send'" in done.stderr

@@ -26,7 +26,7 @@ gc.disable()  # until the tests are collected
 ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
-settings.register_profile("default", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("FCREVIEW_EXAMPLES") or "default")
 

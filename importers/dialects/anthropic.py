@@ -14,13 +14,13 @@ from fcreview.importers.dialects.conversation import (
     ParsedMessage,
     Reading,
     Reasoning,
+    Role,
     Text,
     split_results,
 )
 from fcreview.importers.dialects.reading import (
     collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 
 REDACTED_REASONING = "redacted_thinking"
@@ -67,15 +67,13 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
     """Yield the messages in one written message. Results in it become messages of their own."""
-    role = yield from read_known_role(message, path=path)
-    if role is None:
-        return
-    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
-    fragments = yield from collect_fragments(
-        read_blocks(message.get("content"), path=f"{path}.content")
-    )
-    parsed = yield from make_message(role, fragments, message, path=path)
-    yield from split_results(parsed)
+    parsed = yield from read_message(message, MESSAGE_FIELDS, _read_content, path=path)
+    if parsed is not None:
+        yield from split_results(parsed)
+
+
+def _read_content(message: dict[str, Any], _role: Role, *, path: str) -> Iterator[Reading]:
+    return read_blocks(message.get("content"), path=f"{path}.content")
 
 
 def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:

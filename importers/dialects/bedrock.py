@@ -13,13 +13,13 @@ from fcreview.importers.dialects.conversation import (
     ParsedMessage,
     Reading,
     Reasoning,
+    Role,
     Text,
     split_results,
 )
 from fcreview.importers.dialects.reading import (
     collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 
 BLOCK_KEYS = {
@@ -51,15 +51,13 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
     """Yield the messages in one written message. Results in it become messages of their own."""
-    role = yield from read_known_role(message, path=path)
-    if role is None:
-        return
-    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
-    fragments = yield from collect_fragments(
-        read_blocks(message.get("content"), path=f"{path}.content")
-    )
-    parsed = yield from make_message(role, fragments, message, path=path)
-    yield from split_results(parsed)
+    parsed = yield from read_message(message, MESSAGE_FIELDS, _read_content, path=path)
+    if parsed is not None:
+        yield from split_results(parsed)
+
+
+def _read_content(message: dict[str, Any], _role: Role, *, path: str) -> Iterator[Reading]:
+    return read_blocks(message.get("content"), path=f"{path}.content")
 
 
 def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
@@ -68,12 +66,7 @@ def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_block(block: Any, *, path: str) -> Iterator[Reading]:
-    """Yield what a block contains. It should have one key; of several, each one counts."""
-    fields = as_object(block)
-    if not fields:
-        yield from values.read_unknown(f"block {values.to_text(block)}", block, path=path)
-    for key, content in fields.items():
-        yield from _read_block_key(key, content, path=path)
+    return values.read_by_key(block, _read_block_key, noun="block", path=path)
 
 
 def _read_block_key(key: str, content: Any, *, path: str) -> Iterator[Reading]:

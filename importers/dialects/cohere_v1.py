@@ -11,11 +11,10 @@ from fcreview.importers.dialects.conversation import (
     MessageIssue,
     ParsedMessage,
     Reading,
+    Role,
 )
 from fcreview.importers.dialects.reading import (
-    collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 
 MESSAGE_FIELDS = {"role", "message", "tool_calls", "tool_results"}
@@ -24,17 +23,14 @@ MESSAGE_FIELDS = {"role", "message", "tool_calls", "tool_results"}
 def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
     """Yield the messages of a chat history in the form of Cohere's first API, with issues."""
     for index, message in enumerate(messages):
-        path = f"chat_history[{index}]"
-        role = yield from read_known_role(message, path=path)
-        if role is None:
-            continue
-        yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
-        fragments = yield from collect_fragments(_read_fields(message, path=path))
-        parsed = yield from make_message(role, fragments, message, path=path)
-        yield parsed
+        parsed = yield from read_message(
+            message, MESSAGE_FIELDS, _read_content, path=f"chat_history[{index}]"
+        )
+        if parsed is not None:
+            yield parsed
 
 
-def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+def _read_content(message: dict[str, Any], _role: Role, *, path: str) -> Iterator[Reading]:
     """Yield the fragments of a message of Cohere's first API: its text, its calls and its results.
 
     Calls have no ids there. Results name the call that they answer.

@@ -66,12 +66,7 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
-    """Yield what a part contains. It should have one key; of several, each one counts."""
-    fields = as_object(part)
-    if not fields:
-        yield from values.read_unknown(f"part {values.to_text(part)}", part, path=path)
-    for key, content in fields.items():
-        yield from _read_part_key(key, content, path=path)
+    return values.read_by_key(part, _read_part_key, noun="part", path=path)
 
 
 def _read_part_key(key: str, content: Any, *, path: str) -> Iterator[Reading]:

@@ -20,8 +20,7 @@ from fcreview.importers.dialects.conversation import (
 )
 from fcreview.importers.dialects.reading import (
     collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 
 BLOCK_TYPE = "block_type"
@@ -47,10 +46,13 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
     """Yield a message, and issues about what is not read."""
-    role = yield from read_known_role(message, path=path)
-    if role is None:
-        return
-    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
+    parsed = yield from read_message(message, MESSAGE_FIELDS, _read_by_role, path=path)
+    if parsed is not None:
+        yield parsed
+
+
+def _read_by_role(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
+    """Yield what a message contains, with issues about unknown fields of `additional_kwargs`."""
     kwargs = message.get(KWARGS)
     if kwargs is not None and not isinstance(kwargs, dict):
         yield MessageIssue(f"{KWARGS} is not an object", path=path, raw=kwargs)
@@ -58,12 +60,9 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         as_object(kwargs), KWARGS_FIELDS, path=f"{path}.{KWARGS}"
     )
     if role == "tool":
-        readings = _read_tool_message(message, path=path)
+        yield from _read_tool_message(message, path=path)
     else:
-        readings = _read_spoken_message(message, role, path=path)
-    fragments = yield from collect_fragments(readings)
-    parsed = yield from make_message(role, fragments, message, path=path)
-    yield parsed
+        yield from _read_spoken_message(message, role, path=path)
 
 
 def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:

@@ -22,8 +22,7 @@ from fcreview.importers.dialects.conversation import (
 )
 from fcreview.importers.dialects.reading import (
     collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 from fcreview.model.json_value import to_json_text
 
@@ -97,17 +96,15 @@ def _report_missing_content(
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
     """Yield the message of a dictionary in the form of OpenAI's chat API, and issues."""
-    role = yield from read_known_role(message, path=path)
-    if role is None:
-        return
-    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
+    parsed = yield from read_message(message, MESSAGE_FIELDS, _read_by_role, path=path)
+    if parsed is not None:
+        yield parsed
+
+
+def _read_by_role(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
     if role == "tool":
-        readings = _read_tool_message(message, path=path)
-    else:
-        readings = _read_spoken_message(message, role, path=path)
-    fragments = yield from collect_fragments(readings)
-    parsed = yield from make_message(role, fragments, message, path=path)
-    yield parsed
+        return _read_tool_message(message, path=path)
+    return _read_spoken_message(message, role, path=path)
 
 
 def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:

@@ -13,11 +13,10 @@ from fcreview.importers.dialects.conversation import (
     ParsedMessage,
     Reading,
     Reasoning,
+    Role,
 )
 from fcreview.importers.dialects.reading import (
-    collect_fragments,
-    make_message,
-    read_known_role,
+    read_message,
 )
 
 MESSAGE_FIELDS = {"role", "parts", "finish_reason", "name"}
@@ -32,16 +31,17 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
     """Read one message in the form of OpenTelemetry. Problems in it are yielded as issues."""
-    role = yield from read_known_role(message, path=path)
-    if role is None:
+    parsed = yield from read_message(message, MESSAGE_FIELDS, _read_content, path=path)
+    if parsed is None:
         return
-    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
-    fragments = yield from collect_fragments(_read_parts(message.get("parts"), path=path))
-    parsed = yield from make_message(role, fragments, message, path=path)
     # Some writers put results into messages of the user.
-    if parsed.results and role == "user" and not parsed.text:
+    if parsed.results and parsed.role == "user" and not parsed.text:
         parsed.role = "tool"
     yield parsed
+
+
+def _read_content(message: dict[str, Any], _role: Role, *, path: str) -> Iterator[Reading]:
+    return _read_parts(message.get("parts"), path=path)
 
 
 def _read_parts(parts: Any, *, path: str) -> Iterator[Reading]:

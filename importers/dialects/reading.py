@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
+from fcreview.importers.dialects import values
 from fcreview.importers.dialects.conversation import (
     Fragment,
     MessageIssue,
@@ -67,6 +68,30 @@ def read_known_role(
         yield MessageIssue(f"message of unknown role {name}", path=path, raw=message)
         yield ParsedMessage("log", unknown_parts=[message], path=path)
     return role
+
+
+class ContentReader(Protocol):
+    """Yields what a message of a known role contains."""
+
+    def __call__(
+        self, message: dict[str, Any], role: Role, /, *, path: str
+    ) -> Iterator[Reading]: ...
+
+
+def read_message(
+    message: Any, known_fields: Container[str], read_content: ContentReader, *, path: str
+) -> Generator[ParsedMessage | MessageIssue, None, ParsedMessage | None]:
+    """Read a message that has a field `role`, and return it. Fields that are not known, and what
+    cannot be read, are yielded as issues.
+
+    If the role is unknown, the message is yielded as one that was not read, and None is returned.
+    """
+    role = yield from read_known_role(message, path=path)
+    if role is None:
+        return None
+    yield from values.report_unknown_fields(message, known_fields, path=path)
+    fragments = yield from collect_fragments(read_content(message, role, path=path))
+    return (yield from make_message(role, fragments, message, path=path))
 
 
 def make_message(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.json_text import find_repeated_keys, parse_json_text
+from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.conversation import (
     Fragment,
     MessageIssue,
@@ -76,6 +77,21 @@ def _parse_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def read_by_key(
+    part: Any, read_content: Callable[..., Iterator[Reading]], *, noun: str, path: str
+) -> Iterator[Reading]:
+    """Yield what a part contains whose kind is its key: `{"text": "Hello"}`.
+
+    A part should have one key; of several, each one counts. `read_content` gets the key, its value
+    and the path. `noun` is the word of the dialect for such a part.
+    """
+    fields = as_object(part)
+    if not fields:
+        yield from read_unknown(f"{noun} {to_text(part)}", part, path=path)
+    for key, content in fields.items():
+        yield from read_content(key, content, path=path)
 
 
 def report_unknown_fields(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import (
@@ -815,6 +815,20 @@ def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
         return make_line(symbols().none if is_read else symbols().ellipsis, "dim")
 
     return FixedColumn("estimated items passed", ESTIMATE_CELLS - len(CELL_GAP), make_cell)
+
+
+def name_estimate_kinds(estimates: Iterable[PassRateEstimate | None]) -> str:
+    """Say whether estimates have 95 % intervals, or ranges because of undecided items, or both.
+
+    None stands for a run that cannot be estimated. While nothing is estimated, intervals are
+    expected.
+    """
+    is_range = {estimate.is_bounds_headline for estimate in estimates if estimate is not None}
+    if is_range == {True}:
+        return "ranges"
+    if is_range == {True, False}:
+        return "95 % intervals, ranges"
+    return "95 % intervals"
 
 
 def _estimate_bar_column(overview: Overview, cells: int) -> FixedColumn[RunRow]:

@@ -40,6 +40,7 @@ from fcreview.tui.figures.overview import (
     format_label_progress,
     format_run_facts,
     list_next_actions,
+    name_estimate_kinds,
     next_action_lines,
     review_progress_lines,
     score_lines,
@@ -651,15 +652,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#scores-panel", Panel).set_title("4 Scores", self._format_score_facts())
 
     def _format_score_facts(self) -> str:
-        """Return what the scores are: rates of all runs, or estimates from samples with
-        intervals.
+        """Return what the scores are: rates of all runs, or estimates from samples with intervals
+        or ranges.
         """
         parts = ["items passed"]
         has_estimates = bool(self._overview.sampled_runs)
         if not has_estimates:
             parts.append(format_count(len(self._runs), "run"))
         else:
-            parts.append("95 % intervals")
+            parts.append(name_estimate_kinds(self._overview.estimates.values()))
             n_seen_reviews = sum(self._overview.seen_review_counts.values())
             if n_seen_reviews:
                 parts.append(f"{n_seen_reviews:,} not blind")

@@ -22,6 +22,7 @@ from fcreview.tui.figures.overview import (
     format_run_facts,
     list_categories_by_size,
     list_next_actions,
+    name_estimate_kinds,
     review_progress_lines,
     score_lines,
     sort_runs_by_pass_rate,
@@ -401,3 +402,12 @@ def test_line_above_the_queue_has_the_rate_without_incidents(width: int, text: s
         weak, incidents=1, official_pass_without_incidents=1, official_known_without_incidents=3
     )
     assert text in plain_text(rates_line([weak], width))
+
+
+def test_a_range_is_not_called_an_interval() -> None:
+    interval = PassRateEstimate(0.75, 0.70, 0.80, needed=64)
+    undecided = replace(interval, bounds=(0.6, 0.9), n_undecided=3, is_bounds_headline=True)
+    assert name_estimate_kinds([]) == "95 % intervals"
+    assert name_estimate_kinds([interval, None]) == "95 % intervals"
+    assert name_estimate_kinds([undecided, None]) == "ranges"
+    assert name_estimate_kinds([interval, undecided]) == "95 % intervals, ranges"

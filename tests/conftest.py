@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from fcreview.store import database
 from fcreview.store.workspace import Workspace, find_workspace
+from tests.examples import LONG
 from tests.sharing import Imports
 from tests.store.factory import Imported, import_items
 
@@ -102,7 +103,7 @@ def _handle_signals() -> None:
 @pytest.fixture(autouse=True)
 def _fixed_seed(request: pytest.FixtureRequest) -> None:
     """Seed `random` by the name of the test, except in the long forms."""
-    if "long" not in (os.environ.get("FCREVIEW_EXAMPLES"), os.environ.get("FCREVIEW_FAULTS")):
+    if not LONG:
         random.seed(request.node.nodeid)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-LONG = os.environ.get("FCREVIEW_EXAMPLES") == "long"
+LONG = "long" in (os.environ.get("FCREVIEW_EXAMPLES"), os.environ.get("FCREVIEW_FAULTS"))
 only_long = pytest.mark.skipif(
-    not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep"
+    not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep, or make faults"
 )
 
 

@@ -30,6 +30,7 @@ from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.commands import CommandResult, CommandService
 from fcreview.tui.session import Session
+from tests.examples import only_long
 from tests.faults.key_walker import KeyWalker, list_keys
 from tests.faults.processes import LONG, times
 from tests.sharing import Imports
@@ -82,16 +83,13 @@ def open_app(workspace: Workspace, *, blind: bool) -> Iterator[FcreviewApp]:
         yield FcreviewApp(session, View(queue="dataset"))
 
 
-IN_LONG_FORM = pytest.mark.skipif(not LONG, reason="only in the long form (make faults)")
-
-
 @pytest.mark.parametrize(
     ("runs", "blind"),
     [
-        pytest.param("handmade", False, id="open", marks=IN_LONG_FORM),
+        pytest.param("handmade", False, id="open", marks=only_long),
         pytest.param("handmade", True, id="blind"),
         pytest.param("samples", False, id="samples"),
-        pytest.param("samples", True, id="samples-blind", marks=IN_LONG_FORM),
+        pytest.param("samples", True, id="samples-blind", marks=only_long),
     ],
 )
 async def test_random_keys_never_end_the_app(

@@ -188,6 +188,15 @@ def _format_literal(value: Any, depth: int) -> str:
     return f"<{type(value).__name__}>"
 
 
+def has_non_finite_number(value: Any) -> bool:
+    """Whether a value of objects, lists and scalars contains NaN or an infinite number."""
+    if isinstance(value, dict):
+        return any(map(has_non_finite_number, value.values()))
+    if isinstance(value, list):
+        return any(map(has_non_finite_number, value))
+    return isinstance(value, float) and not math.isfinite(value)
+
+
 def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Convert a value to plain JSON that orjson can write.
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.errors import FcreviewError
-from fcreview.model.json_value import is_string_list, json_hash
+from fcreview.model.json_value import has_non_finite_number, is_string_list, json_hash
 from fcreview.model.review import (
     ACTS,
     ANNOTATION_FIELDS,
@@ -534,7 +534,7 @@ def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, b
 
     Returns the event with its fields `previous` and `hash`, and the line with a newline. The line
     omits fields that are None. Raises LineError if a field has an invalid value, or one that JSON
-    cannot represent.
+    cannot represent, such as NaN.
     """
     # Fields that a newer version of fcreview wrote are kept.
     fields = dict(event.extra or {})
@@ -546,6 +546,9 @@ def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, b
     content = {name: _replace_surrogates(value) for name, value in fields.items()}
     content["previous"] = previous_hash
     _validate_event(content)
+    # orjson would write these numbers as null.
+    if has_non_finite_number(content):
+        raise LineError("the review contains NaN or an infinite number, which JSON does not have")
 
     try:
         # Readers hash the parsed line, so the writer also computes the hash from parsed JSON.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -90,7 +91,10 @@ def test_full_disk_is_an_error_and_loses_nothing(
         {"tags": "one"},
         {"act": "erase"},
         {"verdict": {"a": 1}},
+        {"verdict": math.inf},
         {"golden_fix": {"n": 2**70}},
+        {"golden_fix": {"n": [1, {"m": math.nan}]}},
+        {"overrules": {"source": "judge", "value": -math.inf}},
     ],
 )
 def test_invalid_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:

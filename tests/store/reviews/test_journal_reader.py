@@ -43,7 +43,7 @@ _LINE = st.fixed_dictionaries(
             st.none(),
             st.booleans(),
             st.integers(-5, 5),
-            st.floats(allow_nan=False),
+            st.floats(allow_nan=False, allow_infinity=False),
             st.text(max_size=4),
             st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=2),
             st.just({"a": "b"}),

@@ -757,8 +757,8 @@ def fetch_combined_sample_status(
     """Return the data for estimates of a run without reviews and samples. None for any other run.
 
     Items with equal verdicts are combined into one item with a count, so that the time of an
-    estimate does not grow with the number of items. With `keep_part_verdicts`, items are combined only if their
-    verdicts on parts are equal too.
+    estimate does not grow with the number of items. With `keep_part_verdicts`, items are combined
+    only if their verdicts on parts are equal too.
     """
     if connection.execute(_HAS_REVIEWS, [run]).fetchall():
         return None

@@ -362,9 +362,9 @@ def _find_decision(pair: _ItemPair, *, assumes_verdicts: bool) -> Decision:
 def _classify_pair(pair: _ItemPair) -> str:
     """Return the verdicts on the items of both runs that were known before the sample was drawn.
 
-    All pairs with equal verdicts are alike: their automatic difference is 0. Passing and failing
-    pairs apart would be more strata, and the interval of many strata with few differences is too
-    wide (`benchmarks/coverage/joint.py`).
+    Pairs with equal verdicts are one class: of single items, their automatic difference is 0.
+    Passing and failing pairs apart would be more strata, and the interval of many strata with few
+    differences is too wide (`benchmarks/coverage/joint.py`).
     """
     verdicts_a = _classify(pair.items_a)
     verdicts_b = _classify(pair.items_b)

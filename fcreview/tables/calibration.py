@@ -424,7 +424,8 @@ def build_error_table(
         filters.append("")
         for kind in source.kinds[:max_groups]:
             rows.append(_build_error_row(kind))
-            filters.append((build_filter(kind) or "") if build_filter else "")
+            kind_filter = build_filter(kind) if build_filter else None
+            filters.append(kind_filter or "")
         is_shortened |= max_groups is not None and len(source.kinds) > max_groups
 
     notes = []

@@ -66,35 +66,37 @@ def find_namesakes(folder: Path, path: Path) -> list[Path]:
 
 
 def list_questions() -> list[Any]:
-    """Return the benchmark and each of its targets and criteria. All but the first one of a
-    benchmark are tested in the long form.
+    """Return each benchmark with targets and criteria to review: the first one, then all others at
+    once and, in the long form, each of them alone.
     """
-    questions = []
-    for name, targets in SUPPORTED.items():
-        for target in targets:
-            marks = () if target == targets[0] else only_long
-            questions.append(
-                pytest.param(name, target, id=f"{name} {' '.join(target)}", marks=marks)
+    cases = []
+    for name, (first, *others) in SUPPORTED.items():
+        cases.append(pytest.param(name, [first], id=f"{name} {' '.join(first)}"))
+        if others:
+            cases.append(pytest.param(name, others, id=f"{name} others"))
+        for other in others:
+            cases.append(
+                pytest.param(name, [other], id=f"{name} {' '.join(other)}", marks=only_long)
             )
-    return questions
+    return cases
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "question"), list_questions())
+@pytest.mark.parametrize(("name", "questions"), list_questions())
 def test_reviews_are_official_verdicts_in_the_next_import(
     samples: Path,
     open_runs: OpenRuns,
     imports: Imports,
     tmp_path: Path,
     name: str,
-    question: tuple[str, str],
+    questions: list[tuple[str, str]],
 ) -> None:
     reviewed = open_runs([samples / name])
     known = find_official_keys(reviewed)
     for share in (0.4, 1.0):
         out = tmp_path / f"{share}"
         messages = export_native(
-            reviewed, contradict_some(reviewed, [question], share), [samples / name], out
+            reviewed, contradict_some(reviewed, questions, share), [samples / name], out
         )
         assert find_wrong_metrics(reviewed, known, imports, out) == {}, messages
 

@@ -115,3 +115,12 @@ def test_invalid_rule_is_reported(cli: Cli, runs: Path) -> None:
         and "invalid rule 'anything goes'" in done.err
         and "Traceback" not in done.err
     )
+
+
+def test_damaged_rules_file_is_reported(cli: Cli, runs: Path) -> None:
+    assert cli("rules", "add", runs, RULES[2]).code == 0
+    file = runs / ".fcreview" / "rules.jsonl"
+    for content in (b"\xff", b"{}\n", file.read_bytes().replace(b"number", b"unknown")):
+        file.write_bytes(content)
+        done = cli("rules", "list", runs)
+        assert done.code == 1 and "rules.jsonl" in done.err

@@ -241,11 +241,9 @@ class ResolvedFixes:
     def advice(self) -> str:
         """What to do to get a resolved fix. For the message that there is none."""
         if not self.n_waiting:
-            return "Record one with fcreview label --golden-fix, or adjudicate."
+            return "Record one with `fcreview label --golden-fix`, or adjudicate."
         fixes = format_count(self.n_waiting, "golden fix waits", "golden fixes wait")
-        return (
-            f"{fixes} for adjudication. Press x in the list of items, or run fcreview adjudicate."
-        )
+        return f"{fixes} for adjudication. Adjudicate in the app, or run `fcreview adjudicate`."
 
 
 def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:

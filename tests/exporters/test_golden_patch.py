@@ -194,7 +194,8 @@ def test_disagreements_and_malformed_fixes_are_omitted(
         events = make_fix_events(reviewed, one, good) + make_fix_events(reviewed, other, bad)
         events += reviewed.make_events([ItemVerdict(one, "item", "correct", False)], "bob")
         with pytest.raises(
-            ExportError, match=r"no resolved golden fix to export\. 1 golden fix waits for adjud"
+            ExportError,
+            match=r"no resolved golden fix to export\. 1 golden fix waits for adjud.*`fcreview adjudicate`",
         ):
             export_patch(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()

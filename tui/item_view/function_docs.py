@@ -272,7 +272,7 @@ class RelevantFunctions:
     """
 
     names: Sequence[str] = ()
-    """Name from the golden call, and name from the predicted call if it differs."""
+    """Name from the golden call, and name from the predicted call if it is another function."""
     argument: str | None = None
     """Parameter under the cursor.
 
@@ -318,9 +318,26 @@ def _functions_of_pair(
     The two calls can have different functions. The result also names the parameter to mark in the
     docs: that of the argument at the cursor, else of the first different argument.
     """
-    distinct_names = dict.fromkeys(function_name_by_side(indexed, pair).values())
+    names = function_name_by_side(indexed, pair)
+    shown_names = [names["golden"]]
+    if not _is_same_function(indexed, pair):
+        shown_names.append(names["predicted"])
     path = argument_path or _find_first_differing_path(pair)
-    return RelevantFunctions(tuple(distinct_names), _top_level_parameter(path))
+    return RelevantFunctions(tuple(shown_names), _top_level_parameter(path))
+
+
+def _is_same_function(indexed: IndexedItem, pair: CallPair) -> bool:
+    """Whether the golden and the predicted call are of one function.
+
+    They are also of one function if it is available only once, but the calls spell it in two ways,
+    such as `math.factorial` and `math_factorial`.
+    """
+    names = function_name_by_side(indexed, pair)
+    if names["golden"] == names["predicted"]:
+        return True
+    golden_function = find_function(indexed.item.functions, names["golden"])
+    predicted_function = find_function(indexed.item.functions, names["predicted"])
+    return golden_function is not None and golden_function is predicted_function
 
 
 def _find_first_differing_path(pair: CallPair) -> str | None:
@@ -476,8 +493,7 @@ def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[Doc
         return ("all",)
 
     choices: list[DocsChoice] = ["golden"]
-    names = function_name_by_side(indexed, pair)
-    if names["golden"] != names["predicted"]:
+    if not _is_same_function(indexed, pair):
         choices.append("predicted")
     if len(indexed.item.functions) > 1:
         choices.append("all")

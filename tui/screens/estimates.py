@@ -25,21 +25,21 @@ from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
 from fcreview.tui.figure_scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.figures.estimates import (
-    RunSample,
     accuracy_range_line,
     build_accuracy_figure,
-    build_sampling_form_defaults,
-    choose_sampling_command,
-    describe_new_queues,
     estimate_meaning_line,
-    expected_interval_line,
-    fill_and_order_fields,
     next_step_line,
-    read_run_sample,
     sample_lines,
     sources_line,
 )
 from fcreview.tui.figures.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
+from fcreview.tui.figures.run_sample import RunSample, describe_new_queues, read_run_sample
+from fcreview.tui.figures.sampling_form import (
+    build_sampling_form_defaults,
+    choose_sampling_command,
+    expected_interval_line,
+    fill_and_order_fields,
+)
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.loader import (
     load_own_scores,

@@ -12,17 +12,18 @@ from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 from fcreview.tables.queues import ShareProgress
 from fcreview.tui.commands import FormField, add_run_name_choices, build_command_arguments
 from fcreview.tui.figures.estimates import (
-    OutcomeCounts,
-    RunSample,
     accuracy_range_line,
     build_accuracy_figure,
-    build_sampling_form_defaults,
-    choose_sampling_command,
     estimate_meaning_line,
-    expected_interval_line,
-    fill_and_order_fields,
     next_step_line,
     sample_lines,
+)
+from fcreview.tui.figures.run_sample import OutcomeCounts, RunSample
+from fcreview.tui.figures.sampling_form import (
+    build_sampling_form_defaults,
+    choose_sampling_command,
+    expected_interval_line,
+    fill_and_order_fields,
 )
 from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue_state import QueueProgress

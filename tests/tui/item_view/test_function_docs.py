@@ -118,6 +118,14 @@ def test_docs_keys_cycle_and_choice_stays_for_next_item() -> None:
     assert shown_docs(cursor) == "maps_find", "docs of the predicted call"
 
 
+def test_docs_key_shows_a_function_in_two_spellings_once() -> None:
+    cursor = Cursor(make_detail(item_calling("maps_find", golden_name="maps.find")), "alice")
+    cursor.show_next_docs()
+    assert shown_docs(cursor) == "maps.find"
+    cursor.show_next_docs()
+    assert shown_docs(cursor) == "maps.find get_weather ls", "docs of all functions"
+
+
 def test_docs_of_a_turn_belong_to_its_own_function() -> None:
     item = Item(
         "multi_turn_base_18",

@@ -31,6 +31,20 @@ def test_golden_function_precedes_predicted_function() -> None:
     assert [line for line in lines if line in ("get_weather", "ls")] == ["get_weather", "ls"]
 
 
+def test_function_in_two_spellings_is_shown_once() -> None:
+    indexed_item = IndexedItem(item_calling("maps_find", golden_name="maps.find"))
+    shown = functions_at_block(indexed_item, "turn:1/call:1")
+    assert shown.names == ("maps.find",)
+    titles = [line for line in column_lines(shown) if line in ("maps.find", "maps_find")]
+    assert titles == ["maps.find"]
+
+
+def test_unavailable_function_in_two_spellings_is_shown_twice() -> None:
+    indexed_item = IndexedItem(item_calling("zip_file", golden_name="zip.file"))
+    shown = functions_at_block(indexed_item, "turn:1/call:1")
+    assert shown.names == ("zip.file", "zip_file")
+
+
 def test_parameter_at_cursor_is_marked_and_scrolled_into_view() -> None:
     here = functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1/arg:city")
     docs = FunctionDocsSource(FUNCTIONS, here, 40)

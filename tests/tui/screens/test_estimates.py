@@ -23,7 +23,7 @@ from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import RunRow, View
 from fcreview.store.store import Store
 from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
-from fcreview.tui.figures.estimates import RunSample
+from fcreview.tui.figures.run_sample import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen, FormFields
 from fcreview.tui.screens.estimates import EstimatesScreen

@@ -339,11 +339,33 @@ def build_form_fields(command: str) -> list[FormField]:
             continue
         field = _build_form_field(parameter)
         field = replace(field, descriptions=list_choices(command, field.name))
+        if command == "export":
+            field = _limit_to_formats(field)
         if field.flag:
             options.append(field)
         else:
             arguments.append(field)
     return arguments + options
+
+
+def _limit_to_formats(field: FormField) -> FormField:
+    """Return the field of an export option so that the form shows it only for the formats that have
+    the option.
+
+    The help of such an option begins with the names of these formats, which the form omits.
+    """
+    from fcreview.exporters.base import (
+        EXPORTERS,
+        find_formats_with_option,
+        name_formats_with_option,
+    )
+
+    formats = find_formats_with_option(field.name)
+    if len(formats) == len(EXPORTERS):
+        return field
+    help_text = field.help.removeprefix(f"For {name_formats_with_option(field.name)}: ")
+    sentence = help_text[:1].upper() + help_text[1:]
+    return replace(field, formats=formats, help=sentence)
 
 
 def _needs_several_values(parameter: Any) -> bool:

@@ -135,11 +135,18 @@ class ExportFormat:
 
     None if the format cannot be imported.
     """
-    writes_runs: bool = False
-    """Whether the format exports complete runs instead of labels.
+    options: tuple[str, ...] = ()
+    """Names of the options of `fcreview export` that this format has and others lack.
 
-    The filter of the view then does not apply.
+    The help of the command, its refusals and the form of the app follow from these names.
     """
+
+    @property
+    def writes_runs(self) -> bool:
+        """Whether the format exports complete runs, so that options that select items do not
+        apply.
+        """
+        return not set(ITEM_OPTIONS) & set(self.options)
 
 
 class ExportSource:
@@ -269,6 +276,20 @@ def _make_lazy_import(function_path: str) -> Callable[[], Any]:
     return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), function)
 
 
+ITEM_OPTIONS = ("where", "queue")
+"""Options of formats that can export a part of the items."""
+LABEL_OPTIONS = (*ITEM_OPTIONS, "only", "with")
+"""Options of formats with labels."""
+TRAINING_OPTIONS = (*ITEM_OPTIONS, "agreed", "split", "decontaminate", "flavour")
+"""Options of formats with training rows."""
+REPLY_OPTIONS = (
+    *TRAINING_OPTIONS,
+    "trust-rule",
+    "exclude-benchmark-goldens",
+    "include-incidents",
+)
+"""Options of formats with training rows that depend on the verdicts of annotators."""
+
 FORMATS = (
     ExportFormat(
         "jsonl",
@@ -276,6 +297,7 @@ FORMATS = (
         content="json",
         load=_make_lazy_import("label_files.write_jsonl"),
         read=_make_lazy_import("label_files.read_jsonl"),
+        options=LABEL_OPTIONS,
     ),
     ExportFormat(
         "csv",
@@ -283,12 +305,14 @@ FORMATS = (
         content="text",
         load=_make_lazy_import("label_files.write_csv"),
         read=_make_lazy_import("label_table.read_csv"),
+        options=LABEL_OPTIONS,
     ),
     ExportFormat(
         "parquet",
         help="Parquet with one label per row, for DuckDB and pyarrow",
         content="binary",
         load=_make_lazy_import("label_files.write_parquet"),
+        options=LABEL_OPTIONS,
     ),
     ExportFormat(
         "labelstudio",
@@ -296,82 +320,109 @@ FORMATS = (
         content="json",
         load=_make_lazy_import("label_studio.write_tasks"),
         read=_make_lazy_import("label_studio.read_tasks"),
+        options=LABEL_OPTIONS,
     ),
     ExportFormat(
         "hf",
         help="a Hugging Face dataset folder with a dataset card",
         content="folder",
         load=_make_lazy_import("label_files.write_hugging_face"),
+        options=LABEL_OPTIONS,
     ),
     ExportFormat(
         "atif",
         help="ATIF 1.7 trajectories with verdicts and reviews, one file for each item",
         content="folder",
         load=_make_lazy_import("atif.write_trajectories"),
+        options=ITEM_OPTIONS,
     ),
     ExportFormat(
         "generic",
         help="items in the generic format: messages, calls, results, tools and golden calls",
         content="folder",
         load=_make_lazy_import("generic.write_runs"),
+        options=ITEM_OPTIONS,
     ),
     ExportFormat(
         "sft",
         help="training data: conversations that annotators passed or corrected, for TRL or OpenAI",
         content="json",
         load=_make_lazy_import("training.write_sft_rows"),
+        options=REPLY_OPTIONS,
     ),
     ExportFormat(
         "preference",
         help="training data: a right and a wrong reply to the same messages, for TRL or OpenAI",
         content="json",
         load=_make_lazy_import("training.write_preference_pairs"),
+        options=(*REPLY_OPTIONS, "max-pairs"),
     ),
     ExportFormat(
         "kto",
         help="training data: single replies that are labelled right or wrong, for TRL's KTO",
         content="json",
         load=_make_lazy_import("training.write_kto_rows"),
+        options=REPLY_OPTIONS,
     ),
     ExportFormat(
         "rewards",
         help="training data: all answers with their automatic verdict, and whether to trust it",
         content="json",
         load=_make_lazy_import("training.write_reward_rows"),
+        options=TRAINING_OPTIONS,
     ),
     ExportFormat(
         "inspect",
         help="copies of Inspect logs whose scores are edited to match the reviews",
         content="folder",
         load=_make_lazy_import("inspect_log.write_reviewed_logs"),
-        writes_runs=True,
+        options=("check",),
     ),
     ExportFormat(
         "tau2-notes",
         help="notes for the viewer of tau2-bench, one file for each review",
         content="folder",
         load=_make_lazy_import("native.write_notes"),
+        options=ITEM_OPTIONS,
     ),
     ExportFormat(
         "native",
         help="copies of the benchmark's own files, with reviewed verdicts in the score files",
         content="folder",
         load=_make_lazy_import("native.write_benchmark_files"),
-        writes_runs=True,
     ),
     ExportFormat(
         "eee",
         help="figures of runs with 95 % intervals, as records of Every Eval Ever",
         content="folder",
         load=_make_lazy_import("every_eval_ever.write_records"),
-        writes_runs=True,
+        options=("organization", "developer"),
     ),
     ExportFormat(
         "golden-patch",
         help="golden fixes as a patch of the dataset, and a report for its maintainers",
         content="folder",
         load=_make_lazy_import("golden_patch.write_golden_patch"),
-        writes_runs=True,
     ),
 )
 EXPORTERS = {each.name: each for each in FORMATS}
+
+
+def find_formats_with_option(option: str) -> frozenset[str]:
+    """Return the names of the formats that have an option. Every format has an option that none of
+    them declares, such as `output`.
+    """
+    declaring = frozenset(each.name for each in FORMATS if option in each.options)
+    return declaring or frozenset(EXPORTERS)
+
+
+def name_formats_with_option(option: str, conjunction: str = "and") -> str:
+    """Return the names of the formats that have an option as text, such as `sft, kto and rewards`.
+
+    They are in the order of `FORMATS`.
+    """
+    names_with_option = find_formats_with_option(option)
+    *names, last_name = [each.name for each in FORMATS if each.name in names_with_option]
+    if not names:
+        return last_name
+    return f"{', '.join(names)} {conjunction} {last_name}"

@@ -74,11 +74,17 @@ class FormField:
     """Value of the option -> what it means. Empty if the option takes any value."""
     command_default: str = ""
     """Value that the command uses without this option. The command line then omits the option."""
+    formats: frozenset[str] | None = None
+    """Formats of an export that have the option. None if the form always shows the field."""
 
     @property
     def title(self) -> str:
         """Name of the field in plain words."""
         return FIELD_TITLES.get(self.name, self.name.replace("-", " "))
+
+    def is_shown_for(self, format_name: str) -> bool:
+        """Whether the form shows the field if the user has chosen this format of an export."""
+        return self.formats is None or format_name in self.formats
 
     @property
     def listed_choices(self) -> Mapping[str, str]:
@@ -430,21 +436,17 @@ def propose_output_name(format_name: str) -> str:
     return OUTPUT_NAMES.get(format_name, f"{format_name}.jsonl")
 
 
-LABEL_FORMATS = ("jsonl", "csv", "parquet", "labelstudio", "hf")
-"""Export formats with one row or task for each label."""
-
-
 def describe_exported_labels(store: Store, values: Mapping[str, str], view: View) -> str:
     """Return `writes 1,234 labels` for the values of the export form, or an empty text for a format
     without labels. Raises FilterError for an invalid filter.
     """
-    from fcreview.exporters.base import EXPORTERS
+    from fcreview.exporters.base import EXPORTERS, find_formats_with_option
     from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
 
     format_name = values.get("format", "")
     if format_name not in EXPORTERS:
         return f"{format_name or 'no format'} is not a format"
-    if format_name not in LABEL_FORMATS:
+    if format_name not in find_formats_with_option("only"):
         return ""
     subset = values.get("only", "") or "all"
     if subset not in LABEL_SUBSETS:

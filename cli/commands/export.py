@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fcreview.cli.commands import KEEP_LINE_BREAKS
 from fcreview.cli.config import load_config
@@ -18,7 +21,13 @@ from fcreview.cli.options import (
 from fcreview.cli.output import Progress, check_choice, create_stdout_writer, print_message
 from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.errors import UsageError
-from fcreview.exporters.base import EXPORTERS, FORMATS
+from fcreview.exporters.base import (
+    EXPORTERS,
+    FORMATS,
+    ITEM_OPTIONS,
+    find_formats_with_option,
+    name_formats_with_option,
+)
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -27,20 +36,24 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
-TRAINING_FORMATS = (
-    "sft",
-    "preference",
-    "kto",
-    "rewards",
-)  # formats that export training rows instead of labels
+TRAINING_FORMATS = find_formats_with_option("flavour")
+"""Formats that export training rows instead of labels."""
 FORMAT_HELP = "\n".join(
     [KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""]
 )
 
 
+def _format_option(declaration: str, help_: str, **settings: Any) -> Any:
+    """Create an option that only some formats have. Its help begins with their names."""
+    flag, *_ = declaration.split()
+    formats = name_formats_with_option(flag.lstrip("-"))
+    return option(declaration, f"For {formats}: {help_}", **settings)
+
+
 @workspace_command("annotator", "policy", "show_judge")
 def export(
     options: WorkspaceOptions,
+    context: typer.Context,
     format: Annotated[str, option("--format NAME", FORMAT_HELP)] = "jsonl",  # noqa: A002
     out: Annotated[str, option("-o --output FILE", "Output file, or - for standard output.")] = "-",
     force: ForceOption = False,
@@ -53,79 +66,64 @@ def export(
         ),
     ] = None,
     only: Annotated[
-        str, option("--only KIND", "Labels to export: all, reviewed or adjudicated.")
+        str, _format_option("--only KIND", "labels to export: all, reviewed or adjudicated.")
     ] = "all",
     with_: Annotated[
         str | None,
-        option(
+        _format_option(
             "--with content",
-            "Also export the question, messages, functions and calls of each item.",
+            "also export the question, messages, functions and calls of each item.",
         ),
     ] = None,
     agreed: Annotated[
         int,
-        option(
-            "--agreed N", "For sft, preference and kto: number of annotators who must agree.", min=1
-        ),
+        _format_option("--agreed N", "number of annotators who must agree.", min=1),
     ] = 1,
     trust_rule: Annotated[
         bool,
-        option(
-            "--trust-rule",
-            "For sft, preference and kto: use automatic verdicts of unreviewed items.",
-        ),
+        _format_option("--trust-rule", "use automatic verdicts of unreviewed items."),
     ] = False,
     max_pairs: Annotated[
         int,
-        option(
-            "--max-pairs N", "For preference: maximum number of pairs for each question.", min=1
-        ),
+        _format_option("--max-pairs N", "maximum number of pairs for each question.", min=1),
     ] = 4,
     exclude_benchmark_goldens: Annotated[
         bool,
-        option(
-            "--exclude-benchmark-goldens",
-            "For sft, preference and kto: do not use golden calls.",
-        ),
+        _format_option("--exclude-benchmark-goldens", "do not use golden calls."),
     ] = False,
     include_incidents: Annotated[
         bool,
-        option(
-            "--include-incidents",
-            "For sft, preference and kto: also use items without an answer of the model.",
-        ),
+        _format_option("--include-incidents", "also use items without an answer of the model."),
     ] = False,
     split: Annotated[
         str,
-        option(
+        _format_option(
             "--split NAME=SHARE,...",
-            "For training rows: give each row a split, such as train=0.9,test=0.1."
+            "give each row a split, such as train=0.9,test=0.1."
             " Questions that belong together are in one split.",
         ),
     ] = "",
     decontaminate: Annotated[
         list[Path] | None,
-        option(
+        _format_option(
             "--decontaminate PATH",
-            "For training rows: leave out items whose questions are in these JSON files"
+            "leave out items whose questions are in these JSON files"
             " of a benchmark. You can repeat the option.",
         ),
     ] = None,
-    flavour: Annotated[
-        str, option("--flavour NAME", "For training rows: row format, trl or openai.")
-    ] = "trl",
+    flavour: Annotated[str, _format_option("--flavour NAME", "row format, trl or openai.")] = "trl",
     organization: Annotated[
-        str, option("--organization NAME", "For eee: who ran the evaluation.")
+        str, _format_option("--organization NAME", "who ran the evaluation.")
     ] = "",
     developer: Annotated[
         str,
-        option(
+        _format_option(
             "--developer NAME",
-            "For eee: who made the models, if their names do not say it as in openai/gpt-4o.",
+            "who made the models, if their names do not say it as in openai/gpt-4o.",
         ),
     ] = "",
     check: Annotated[
-        bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")
+        bool, _format_option("--check", "verify the exported logs with inspect_ai.")
     ] = False,
 ) -> None:
     """Export labels, corrected runs or golden answers.
@@ -140,6 +138,7 @@ def export(
     from fcreview.cli.wiring import add_run_scores, build_benchmark_services
     from fcreview.exporters import export as exports
 
+    _raise_if_format_lacks_options(format, _list_given_options(context))
     selection = _parse_label_selection(only, with_)
     if format in TRAINING_FORMATS:
         from fcreview.exporters.training_splits import parse_splits
@@ -161,13 +160,6 @@ def export(
         from fcreview.store.label_fields import Publication
 
         selection = replace(selection, publication=Publication(organization, developer))
-    elif organization or developer:
-        raise UsageError("--organization and --developer need --format eee")
-    if check and format != "inspect":
-        raise UsageError("--check needs --format inspect")
-    selects_items = bool(where or only != "all" or with_ or queue)
-    if selects_items:
-        _raise_if_format_writes_whole_runs(format)
 
     with open_workspace(options) as session:
         _check_queue_selects_items(queue)
@@ -203,12 +195,32 @@ def _create_progress(out: str) -> Progress:
     return Progress("exporting", "{:,}".format, quiet=out == STANDARD_OUTPUT)
 
 
-def _raise_if_format_writes_whole_runs(format_name: str) -> None:
-    """Raise UsageError for options that select items, if the format cannot omit items."""
-    if format_name in EXPORTERS and EXPORTERS[format_name].writes_runs:
-        raise UsageError(
-            f"--format {format_name} writes whole runs. Omit --where, --queue, --only and --with"
-        )
+def _list_given_options(context: typer.Context) -> list[str]:
+    """List the names of the options on the command line, such as `max-pairs`."""
+    names = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and parameter.param_type_name == "option":
+            longest_form = max(parameter.opts, key=len)
+            names.append(longest_form.lstrip("-"))
+    return names
+
+
+def _raise_if_format_lacks_options(format_name: str, given_options: Sequence[str]) -> None:
+    """Raise UsageError for an option that the format does not have.
+
+    An unknown format is not an error here, because the export refuses it.
+    """
+    if format_name not in EXPORTERS:
+        return
+    for name in given_options:
+        if format_name in find_formats_with_option(name):
+            continue
+        if name in ITEM_OPTIONS:
+            raise UsageError(f"--format {format_name} writes whole runs. Omit --{name}")
+        formats = name_formats_with_option(name, "or")
+        raise UsageError(f"--{name} needs --format {formats}")
 
 
 def _check_queue_selects_items(queue: str | None) -> None:

@@ -78,6 +78,7 @@ class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
 
     def __init__(self, field: FormField, suggester: Suggester | None) -> None:
+        self.field = field
         # Typed text replaces a value, but is added to a list of names.
         self._is_list = field.name in LIST_FIELDS
         super().__init__(field.default, select_on_focus=not self._is_list, suggester=suggester)
@@ -193,8 +194,15 @@ def _complete_name(entry: os.DirEntry[str]) -> str:
     return f"{entry.name}/" if entry.is_dir() else entry.name
 
 
+FORMAT_FIELD = "format"
+"""Field of the export form. It decides which other fields the form shows."""
+
+
 class FormFields(VerticalScroll):
-    """Fields of a form, one on each line."""
+    """Fields of a form, one on each line.
+
+    In the form of an export, only the fields of the chosen format are shown and used.
+    """
 
     DEFAULT_CSS = """
     FormFields { height: auto; max-height: 20; scrollbar-size-vertical: 0; }
@@ -208,19 +216,46 @@ class FormFields(VerticalScroll):
 
     def __init__(self, fields: Sequence[FormField] = (), *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, can_focus=False)
-        self.fields = fields
+        self._all_fields = fields
         self._replacement_lock = asyncio.Lock()
         """Held while the fields are replaced, so that two replacements do not overlap."""
 
     def compose(self) -> ComposeResult:
-        for field in self.fields:
-            with Horizontal():
+        format_name = self._default_format
+        for field in self._all_fields:
+            with Horizontal() as row:
+                row.display = field.is_shown_for(format_name)
                 yield Static(field.title, markup=False)
                 yield FormInput(field, _make_suggester(field))
 
     @property
+    def _default_format(self) -> str:
+        """Format that the form of an export proposes. Empty for another form."""
+        for field in self._all_fields:
+            if field.name == FORMAT_FIELD:
+                return field.default
+        return ""
+
+    @property
+    def fields(self) -> list[FormField]:
+        """Fields on screen."""
+        return [box.field for box in self.inputs]
+
+    @property
     def inputs(self) -> list[FormInput]:
-        return list(self.query(FormInput))
+        """Text boxes of the fields on screen."""
+        boxes: list[FormInput] = []
+        for row in self.query(Horizontal):
+            if row.display:
+                boxes += row.query(FormInput)
+        return boxes
+
+    def show_fields_of_format(self, format_name: str) -> None:
+        """Show the fields that a format of an export has. The others keep their values unseen."""
+        for box in self.query(FormInput):
+            row = box.parent
+            if isinstance(row, Horizontal):
+                row.display = box.field.is_shown_for(format_name)
 
     async def set_fields(self, fields: Sequence[FormField]) -> None:
         """Replace the fields. This runs to its end even if the caller is cancelled.
@@ -232,16 +267,13 @@ class FormFields(VerticalScroll):
 
     async def _replace_fields(self, fields: Sequence[FormField]) -> None:
         async with self._replacement_lock:
-            self.fields = fields
+            self._all_fields = fields
             await self.recompose()
 
     @property
     def field_values(self) -> dict[str, str]:
-        """Text of each field by name. Empty while the fields are replaced."""
-        inputs = self.inputs
-        if len(inputs) != len(self.fields):
-            return {}
-        return {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)}
+        """Text of each field on screen by name."""
+        return {box.field.name: box.value for box in self.inputs}
 
     @property
     def command_arguments(self) -> list[str]:
@@ -253,12 +285,13 @@ class FormFields(VerticalScroll):
         `HELP_ROWS` lines. The last line may be cut.
         """
         index = self._focused_index
-        if index is None or index >= len(self.fields):
+        if index is None:
             return []
 
-        field = self.fields[index]
+        box = self.inputs[index]
+        field = box.field
         if field.descriptions:
-            return _choice_lines(field, self.inputs[index].value, width)
+            return _choice_lines(field, box.value, width)
 
         # A blank stands before each line. What does not fit is cut from the last line.
         cells = width - 1
@@ -530,7 +563,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._show_help()
 
     def on_input_changed(self) -> None:
-        self._follow_export_format()
+        self._follow_format()
         self._draw_command()
         self._count_scope()
         self._show_help()
@@ -540,24 +573,26 @@ class CommandFormScreen(BottomDialog[str | None]):
             lines = self._form.help_lines(self.app.size.width)
             self.query_one("#form-help", LineBlock).show(lines)
 
-    def _follow_export_format(self) -> None:
-        """Propose a file or folder that fits the chosen format, unless the user entered another.
+    def _follow_format(self) -> None:
+        """Show the fields of the chosen format, and propose an output that fits it.
 
-        Only the form of an export has a format and an output.
+        Only the form of an export has a format.
         """
-        input_by_field = {}
-        # The inputs may not have been created yet.
-        for field, field_input in zip(self._fields, self._form.inputs, strict=False):
-            input_by_field[field.name] = field_input
-        if "format" not in input_by_field or "output" not in input_by_field:
+        boxes = {box.field.name: box for box in self._form.inputs}
+        if FORMAT_FIELD not in boxes:
+            return
+        format_name = boxes[FORMAT_FIELD].value.strip()
+        proposal = propose_output_name(format_name)
+        # While the user types the name of a format, it is not known yet.
+        if not proposal:
             return
 
-        proposal = propose_output_name(input_by_field["format"].value.strip())
-        output_input = input_by_field["output"]
-        is_untouched = output_input.value == self._proposed_output
-        if proposal and is_untouched:
+        self._form.show_fields_of_format(format_name)
+        output_box = boxes["output"]
+        is_untouched = output_box.value == self._proposed_output
+        if is_untouched:
             self._proposed_output = proposal
-            output_input.value = proposal
+            output_box.value = proposal
 
     def _draw_command(self) -> None:
         """Draw the command that the form stands for."""
@@ -590,14 +625,12 @@ class CommandFormScreen(BottomDialog[str | None]):
 
     def action_clear_scope(self) -> None:
         """Clear the fields that limit the items, so that the command covers all items."""
-        for field, box in zip(self._fields, self._form.inputs, strict=True):
-            if field.name in SCOPE_FIELDS:
+        for box in self._form.inputs:
+            if box.field.name in SCOPE_FIELDS:
                 box.clear()
 
     @property
     def _command_line(self) -> str:
-        if len(self._form.inputs) != len(self._fields):
-            return ""
         return self._format_line(self._form.command_arguments)
 
     def action_copy_command(self) -> None:
@@ -655,8 +688,8 @@ class CommandFormScreen(BottomDialog[str | None]):
 
     def _show_error(self, error: FormError) -> None:
         """Show why the command failed, with the cursor in the field that has the wrong value."""
-        for field, box in zip(self._fields, self._form.inputs, strict=True):
-            if field.flag.lstrip("-") == error.field_name:
+        for box in self._form.inputs:
+            if box.field.flag.lstrip("-") == error.field_name:
                 box.focus()
         self.call_after_refresh(self._show_error_message, error.message)
 

@@ -179,6 +179,12 @@ class QueueState:
         self.search = ""
         self.items = ()
 
+    def show_all_runs(self) -> None:
+        """Show all items of all opened runs, in an order that hides none of them."""
+        self.reset_to_filter("")
+        self.run = None
+        self.show_all_in_order()
+
     def narrow_to_cluster(self, filter_terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *filter_terms)
@@ -203,12 +209,17 @@ class QueueState:
         self.reset_to_filter("")
         self.items = tuple(item_numbers)
 
-    def show_all_in_order(self) -> None:
-        """Change to the order of the dataset if the current order hides items.
+    @property
+    def order_hides_items(self) -> bool:
+        """Whether the order has only a part of the items.
 
         Such orders are a queue file and partial queues, for example the suspects.
         """
-        if self.queue == self.file or self.queue in PARTIAL_QUEUES:
+        return self.queue == self.file or self.queue in PARTIAL_QUEUES
+
+    def show_all_in_order(self) -> None:
+        """Change to the order of the dataset if the current order hides items."""
+        if self.order_hides_items:
             self.queue = "dataset"
 
     def show_suspects(self, item_numbers: Sequence[int] = ()) -> None:
@@ -273,8 +284,6 @@ class OverviewPlace:
     """Order of the runs."""
     search: str = ""
     """Search for runs."""
-    checked_items: CheckedItems | None = None
-    """Items of the line that the user chose last in the check of the runs."""
 
 
 class ReviewProgress(NamedTuple):
@@ -368,8 +377,11 @@ class QueueLevel:
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list in which the user selected the next level. `queue.back` opens this list
-    again. Empty if there is none.
+    """Place at which the user chose the next level, which `queue.back` opens again. Empty if there
+    is none.
+
+    A place is the name of a list or screen. If the screen was open above another one, the names of
+    both are joined by a slash, such as `overview/estimates`.
     """
     lists: ListStates = field(default_factory=ListStates)
 
@@ -379,12 +391,38 @@ class QueueLevel:
         _, _, name = self.opened_from.rpartition("/")
         return name
 
+    @property
+    def is_opened_from_overview(self) -> bool:
+        """Whether the next level was chosen on the overview or on a screen above it."""
+        return is_on_overview(self.opened_from)
+
 
 OVERVIEW = "overview"
-"""Value of `QueueLevel.opened_from` for a list that was chosen on the overview."""
-CHECK_OF_OVERVIEW = "overview/check"
-"""The same for a list that was chosen in the check, which was opened on the overview."""
-PLACES_ON_OVERVIEW = (OVERVIEW, CHECK_OF_OVERVIEW)
+ESTIMATES = "estimates"
+"""Places from which a list can be opened, beside the menus of the queue."""
+
+
+def place_above_overview(name: str) -> str:
+    """Return the place of a screen that was opened on the overview, such as `overview/check`."""
+    return f"{OVERVIEW}/{name}"
+
+
+def is_on_overview(place: str) -> bool:
+    """Whether a place is the overview or a screen above it."""
+    first_name, _, _ = place.partition("/")
+    return first_name == OVERVIEW
+
+
+@dataclass(frozen=True, slots=True)
+class ListChoice:
+    """Items that the user chose to list on a screen above the queue, such as the overview."""
+
+    menu_name: str
+    """Name of a menu of the queue."""
+    value: Any
+    """Choice in this menu."""
+    opened_from: str = OVERVIEW
+    """Place to which the key `queue.back` returns from the list."""
 
 
 class QueueLevels:
@@ -405,9 +443,9 @@ class QueueLevels:
 
         Args:
             settings: Settings of the queue before the change.
-            opened_from: Name of the menu or screen in which the user chose the new settings.
+            opened_from: Place at which the user chose the new settings.
         """
-        if settings != self._state.settings or opened_from in PLACES_ON_OVERVIEW:
+        if settings != self._state.settings or is_on_overview(opened_from):
             level = QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
             self.above.append(level)
             self.lists = ListStates()
@@ -424,19 +462,28 @@ class QueueLevels:
         self.lists = level.lists
         return level
 
-    def show_all_items(self, *, all_runs: bool = False) -> None:
+    def show_all_items(self) -> None:
         """Show all items of the selected run, without a filter.
 
-        The levels to which `queue.back` would return are removed if they show the same run. With
-        `all_runs`, the items of all opened runs are shown, and all levels are removed.
+        The levels to which `queue.back` would return are removed if they show the same run.
         """
         self._state.reset_to_filter("")
-        if all_runs:
-            self._state.run = None
-            self.above = []
-        else:
-            selected_run = self._state.run
-            self.above = [level for level in self.above if level.settings.run != selected_run]
+        selected_run = self._state.run
+        self.above = [level for level in self.above if level.settings.run != selected_run]
+
+    def leave_lists_of_overview(self) -> CursorPosition | None:
+        """Return to the list below the overview, from which the user had opened it.
+
+        Lists that were chosen on the overview are left, so that each choice there replaces the one
+        before. Returns the cursor of the list below. None if no such list is open.
+        """
+        for index, level in enumerate(self.above):
+            if level.is_opened_from_overview:
+                self.above = self.above[:index]
+                self._state.restore_settings(level.settings)
+                self.lists = level.lists
+                return level.cursor
+        return None
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
@@ -656,10 +703,20 @@ def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | N
         return False
 
 
-def first_unreviewed_position(queue_name: str) -> QueuePosition:
-    """Return the position that opens the first unreviewed item of a queue file."""
+def first_unreviewed_position(queue_name: str, opened_from: str = "") -> QueuePosition:
+    """Return the position that opens the first unreviewed item of a queue file.
+
+    `opened_from`: place to which the key `queue.back` returns from the queue file. Empty for none.
+    """
+    levels = []
+    if opened_from:
+        # Below the place is the list of all items.
+        levels.append(QueueLevel(QueueSettings(queue="dataset"), CursorPosition(), opened_from))
     return QueuePosition(
-        QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True
+        QueueSettings(queue=queue_name, file=queue_name),
+        CursorPosition(),
+        levels,
+        opens_unreviewed=True,
     )
 
 

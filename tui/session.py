@@ -205,6 +205,8 @@ class Session(SessionSettings):
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.overview_place = OverviewPlace()
+        self.estimated_run: int | None = None
+        """Number of the run under the cursor when the user left the estimates."""
         self.last_overview: object = None
         """Last `Overview`. The overview shows it while it reads the figures again."""
         self.progress: ReviewProgress | None = None

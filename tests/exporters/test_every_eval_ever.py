@@ -259,4 +259,4 @@ def test_hostile_model_names_stay_in_the_folder(tmp_path: Path, model: str, fold
 
 def test_options_of_the_records_need_the_format(run: Run) -> None:
     done = run("export", "runs", "--organization", "x", "-o", "labels.jsonl")
-    assert (done.code, "need --format eee" in done.err) == (2, True)
+    assert (done.code, "--organization needs --format eee" in done.err) == (2, True)

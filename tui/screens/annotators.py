@@ -153,12 +153,16 @@ def switch_annotator(app: App[Any], session: Session, name: str) -> None:
         _request_switch(app, session, AnnotatorSwitch(name), is_known=True)
 
 
-def ask_to_continue_as(app: App[Any], session: Session, progress: QueueProgress) -> None:
+def ask_to_continue_as(
+    app: App[Any], session: Session, progress: QueueProgress, opened_from: str
+) -> None:
     """Ask whether to continue as the annotator of `progress`, who has items left in a queue
     file.
+
+    `opened_from`: place to which the key for back returns from the queue file.
     """
     annotator = progress.share.annotator
-    switch = AnnotatorSwitch(annotator, first_unreviewed_position(progress.queue))
+    switch = AnnotatorSwitch(annotator, first_unreviewed_position(progress.queue, opened_from))
 
     name = sanitize(annotator)
     queue = sanitize(progress.queue)

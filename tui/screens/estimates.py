@@ -46,6 +46,7 @@ from fcreview.tui.queue.loader import (
     read_other_annotators,
     read_own_assignments,
 )
+from fcreview.tui.queue_state import ESTIMATES, ListChoice, place_above_overview
 from fcreview.tui.screens.annotators import (
     ask_to_continue_as,
     find_other_with_items_left,
@@ -74,10 +75,10 @@ ROWS_BESIDE_SAMPLE = 17
 FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw more items of {run}"}
 
 
-class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
+class EstimatesScreen(GuardedScreen[ListChoice]):
     """Screen with the estimated accuracy of each run.
 
-    The result is a choice that the queue applies, or None without a choice.
+    The result is the items that the queue lists, or None without a choice.
     """
 
     place_name = "estimates"
@@ -625,11 +626,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         can_switch = not self._session.fixed_annotator_reason
 
         if unfinished:
-            self.dismiss(("file", unfinished[0].queue))
+            self._leave("file", unfinished[0].queue)
         elif other is not None and can_switch:
-            ask_to_continue_as(self.app, self._session, other)
+            ask_to_continue_as(self.app, self._session, other, self._place)
         elif own_queues:
-            self.dismiss(("file", own_queues[0].queue))
+            self._leave("file", own_queues[0].queue)
         else:
             self._show_message("no sampled items of this run are assigned to you")
 
@@ -653,7 +654,18 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self.app.call_later(self.app.run_action, "app.overview")
 
     def action_suspects(self) -> None:
-        self.dismiss(("order", SUSPECTS_QUEUE))
+        self._leave("order", SUSPECTS_QUEUE)
+
+    def _leave(self, menu_name: str, value: str) -> None:
+        """Close the screen, and list the items of a choice. The key for back returns here."""
+        run = self._selected_run
+        self._session.estimated_run = run.run if run is not None else None
+        self.dismiss(ListChoice(menu_name, value, self._place))
+
+    @property
+    def _place(self) -> str:
+        """Place of this screen, to which the user can return from a list."""
+        return place_above_overview(ESTIMATES) if self._is_above_overview else ESTIMATES
 
     def action_open_form(self, form_name: str) -> None:
         values = {}

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -53,7 +53,13 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader, load_own_scores
-from fcreview.tui.queue_state import CheckedItems, OverviewPlace
+from fcreview.tui.queue_state import (
+    ESTIMATES,
+    OVERVIEW,
+    ListChoice,
+    OverviewPlace,
+    place_above_overview,
+)
 from fcreview.tui.screens.annotators import (
     REVIEWS_OF_OTHERS_REASON,
     ask_to_continue_as,
@@ -75,8 +81,9 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.filter_input import RunSearchInput
 from fcreview.tui.widgets.lists import TextList
 
-OverviewChoice = tuple[str, Any]
-"""Result of the overview: a tuple (name of a queue menu, choice in this menu)."""
+if TYPE_CHECKING:
+    from fcreview.tui.screens.queue_pane import QueueMenus
+
 ROWS_OF_BORDERS = 7
 """Rows of the right column that borders and headings use."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
@@ -164,10 +171,10 @@ class OverviewList(TextList):
         return min(entry_index * self._lines_per_entry, last_entry_line)
 
 
-class OverviewScreen(GuardedScreen[OverviewChoice]):
+class OverviewScreen(GuardedScreen[ListChoice]):
     """Overview of the opened runs.
 
-    The result is a choice that the queue applies, or None without a choice.
+    The result is the items that the queue lists, or None without a choice.
     """
 
     place_name = "overview"
@@ -193,10 +200,25 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(
-        self, session: Session, view: View, runs: Sequence[RunRow] = (), *, blind: bool
+        self,
+        session: Session,
+        view: View,
+        runs: Sequence[RunRow] = (),
+        *,
+        menus: QueueMenus,
+        blind: bool,
+        opens: str = "",
     ) -> None:
-        """Create the overview. `runs`: runs of the view, if they have just been read."""
+        """Create the overview.
+
+        Args:
+            runs: Runs of the view, if they have just been read.
+            menus: Lists and figures of all items, which open above the overview.
+            opens: Screen that opens at once, because the user returns to it, such as `check`.
+        """
         super().__init__(classes="-blind" if blind else None)
+        self._menus = menus
+        self._opens = opens
         self._first_runs = runs
         self._session = session
         self._view = view
@@ -219,10 +241,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = place.first_category
-        self._checked_items = place.checked_items
-        """Items of the line that the user chose last in the check."""
-        self.opens_check = False
-        """Whether the check opens at once, because the user returns to it."""
         self._loader = QueueLoader(session)
         self._estimated_runs: set[int] = set()
         """Numbers of the runs whose estimates this screen has read."""
@@ -265,8 +283,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
         self._load_overview()
-        if self.opens_check:
-            self.action_show_list("check")
+        if self._opens == ESTIMATES:
+            self._show_estimates(self._session.estimated_run)
+        elif self._opens:
+            self.open_menu(self._opens)
 
     def _restore_focus(self) -> None:
         """Focus the panel in which the user left the overview."""
@@ -280,10 +300,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if name in self._visible_panels:
             self._get_list(name).focus()
 
-    def _leave(self, choice: OverviewChoice) -> None:
-        """Close with the user's choice. Coming back later restores the place."""
+    def _leave(self, menu_name: str, value: Any, opened_from: str = OVERVIEW) -> None:
+        """Close with the user's choice in a menu of the queue. Coming back later restores the
+        place.
+
+        `opened_from`: place of the choice, which is this screen or one above it.
+        """
         self._remember_place()
-        self.dismiss(choice)
+        self.dismiss(ListChoice(menu_name, value, opened_from))
 
     def _remember_place(self) -> None:
         """Remember panel, cursors and scroll positions for the next time."""
@@ -294,7 +318,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             first_category=self._first_category,
             order=self._arrangement.order,
             search=self._arrangement.search,
-            checked_items=self._checked_items,
         )
         for name in PANELS:
             entry_list = self._get_list(name)
@@ -784,9 +807,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         index = widget.entry_index
         if widget.id in ("runs", "scores"):
-            self._leave(("runs", self._runs[index].run))
+            self._leave("runs", self._runs[index].run)
         elif widget.id == "reasons" and self._overview.reasons:
-            self._leave(("clusters", (self._overview.reasons[index].term,)))
+            self._leave("clusters", (self._overview.reasons[index].term,))
         elif widget.id == "next":
             # The id of an action such as `overview.estimates` ends with the name of the list that
             # it opens.
@@ -803,33 +826,59 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         queue = queues[index]
         if queue.share.annotator == self._overview.annotator:
-            self._leave(("file", queue.queue))
+            self._leave("file", queue.queue)
 
     def on_line_list_chosen(self) -> None:
         self.action_open_entry()
 
     def action_show_estimates(self) -> None:
-        """Show the estimates of accuracy. The cursor there is on the run under the cursor here.
-
-        The user can choose a queue there. Without a choice, the overview is read again, because a
-        sample may have been drawn.
-        """
-        from fcreview.tui.screens.estimates import EstimatesScreen
-
+        """Show the estimates of accuracy. The cursor there is on the run under the cursor here."""
         if self._overview.blind:
             self._ask_to_end_blind_review("estimates", "Estimates show verdicts.")
             return
+        index = self._get_list("runs").cursor
+        run = self._runs[index].run if index < len(self._runs) else None
+        self._show_estimates(run)
 
-        def apply_choice(choice: OverviewChoice | None) -> None:
+    def _show_estimates(self, run: int | None) -> None:
+        """Show the estimates of accuracy above the overview.
+
+        The user can choose a queue there. Without a choice, the overview is read again, because a
+        sample may have been drawn. `run`: number of the run with the cursor.
+        """
+        from fcreview.tui.screens.estimates import EstimatesScreen
+
+        def apply_choice(choice: ListChoice | None) -> None:
             if choice is None:
                 self._load_overview()
             else:
-                self._leave(choice)
+                self._leave(choice.menu_name, choice.value, choice.opened_from)
 
-        index = self._get_list("runs").cursor
-        run = self._runs[index].run if index < len(self._runs) else None
         screen = EstimatesScreen(self._session, self._view, run, is_above_overview=True)
         self.app.push_screen(screen, apply_choice)
+
+    def open_menu(self, name: str) -> None:
+        """Open a list or figures of all items above the overview, such as `check`.
+
+        If there is nothing to choose, say why. If the user chooses a row, its items are listed.
+        """
+        menu = self._menus.menus[name]
+        disabled_reason = menu.disabled_reason()
+        if disabled_reason:
+            self._show_message(disabled_reason)
+        elif menu.make_screen is not None:
+            apply_choice = partial(self._apply_menu_choice, name, self._session.n_bulk_changes)
+            self.app.push_screen(menu.make_screen(), apply_choice)
+
+    def _apply_menu_choice(self, name: str, n_bulk_changes_before: int, choice: Any) -> None:
+        """List the items of a choice. Without a choice, read the figures again if items were
+        reviewed in bulk meanwhile.
+        """
+        if choice is not None:
+            self._menus.remember_choice(name, choice)
+            self._leave(name, choice, place_above_overview(name))
+        elif self._session.n_bulk_changes != n_bulk_changes_before:
+            self._load_overview()
 
     def _ask_to_end_blind_review(self, name: str, reason: str) -> None:
         """Ask whether to end a blind review that a queue started. Other blind sessions stay blind.
@@ -861,16 +910,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._open_unfinished_queue()
         elif list_name == "failures":
             self._show_failures()
-        elif list_name == "check":
-            self._show_checks()
         elif list_name == "adjudicate":
             self._show_disagreements()
         elif list_name == "suspects":
-            self._leave(("order", SUSPECTS_QUEUE))
-        elif list_name in ("runs", "compare"):
-            self._leave(("menu", "runs"))
-        elif list_name == "ranking":
-            self._leave(("menu", "ranking"))
+            self._leave("order", SUSPECTS_QUEUE)
+        elif list_name == "compare":
+            self.open_menu("runs")
+        elif list_name in ("check", "runs", "ranking"):
+            self.open_menu(list_name)
         else:
             raise ValueError(f"unknown list {list_name!r}")
 
@@ -893,9 +940,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         other = find_other_with_items_left(queues, self._overview.annotator)
         can_switch = not self._session.fixed_annotator_reason
         if own is not None:
-            self._leave(("file", own.queue))
+            self._leave("file", own.queue)
         elif other is not None and can_switch:
-            ask_to_continue_as(self.app, self._session, other)
+            ask_to_continue_as(self.app, self._session, other, OVERVIEW)
         else:
             self._show_message(self._format_no_queue_message())
 
@@ -916,11 +963,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         verdicts.
         """
         if self._overview.blind:
-            self._leave(("order", "dataset"))
+            self._leave("order", "dataset")
         elif self._overview.n_failures == 0:
-            self._leave(("order", "failures"))
+            self._leave("order", "failures")
         else:
-            self._leave(("clusters", ()))
+            self._leave("clusters", ())
 
     def _show_disagreements(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -928,18 +975,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.app.push_screen(
             AdjudicationScreen(self._session, make_scope_of_all_items(self._view)), self._reload
         )
-
-    def _show_checks(self) -> None:
-        """Show the check of the scores. If the user chooses a line there, list its items."""
-        from fcreview.tui.screens.checks import CheckScreen
-
-        def apply_choice(items: CheckedItems | None) -> None:
-            if items is not None:
-                self._checked_items = items
-                self._leave(("check", items))
-
-        screen = CheckScreen(self._session, self._view.runs, self._checked_items)
-        self.app.push_screen(screen, apply_choice)
 
     def _reload(self, _: None) -> None:
         self._load_overview()

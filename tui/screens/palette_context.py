@@ -19,7 +19,7 @@ from textual.app import App
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
-from fcreview.store.rows import ItemMatch, RunRow, View
+from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.commands import (
     ExportRequest,
@@ -31,6 +31,8 @@ from fcreview.tui.commands import (
 from fcreview.tui.figure_scope import make_scope_of_all_items
 from fcreview.tui.keymap import find_action_key_names, list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
+from fcreview.tui.queue_state import ListChoice
+from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane, find_queue_screen
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
     from fcreview.tui.queue_state import QueueState
     from fcreview.tui.screens.item_pane import ItemPane
-    from fcreview.tui.screens.overview import OverviewChoice
     from fcreview.tui.session import Session
 
 QUEUE_SCREENS = (
@@ -177,10 +178,14 @@ class PaletteContext:
     def run_queue_action(self, action: Action) -> None:
         """Return to the queue and run an action there.
 
-        The overview instead opens above the current screen.
+        The overview instead opens above the current screen, and lists open above the overview.
         """
+        _, _, name = action.id.partition(".")
+        screen = self.app.screen
         if action.id == "queue.overview":
             open_overview(self.app, self.session)
+        elif isinstance(screen, OverviewScreen):
+            screen.open_menu(name)
         else:
             return_to_queue(self.app, self.session, lambda queue: queue.run_action(action.action))
 
@@ -438,7 +443,7 @@ def open_overview(app: App[Any], session: Session) -> None:
     if app.screen is queue and find_focused_item_pane(app) is None:
         queue.action_overview()
     else:
-        app.push_screen(queue.make_overview(), partial(_apply_overview_choice, app, session))
+        app.push_screen(queue.make_overview(), partial(_apply_list_choice, app, session))
 
 
 def open_estimates(app: App[Any], session: Session) -> None:
@@ -446,14 +451,12 @@ def open_estimates(app: App[Any], session: Session) -> None:
 
     A choice closes both screens and changes the queue.
     """
-    from fcreview.tui.screens.estimates import EstimatesScreen
-
     queue = find_queue_screen(app)
     if queue is not None:
-        screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
-        app.push_screen(screen, partial(_apply_overview_choice, app, session))
+        estimates = queue.make_estimates(queue.state.run)
+        app.push_screen(estimates, partial(_apply_list_choice, app, session))
 
 
-def _apply_overview_choice(app: App[Any], session: Session, choice: OverviewChoice | None) -> None:
+def _apply_list_choice(app: App[Any], session: Session, choice: ListChoice | None) -> None:
     if choice is not None:
-        return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))
+        return_to_queue(app, session, lambda queue: queue.apply_list_choice(choice))

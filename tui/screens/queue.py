@@ -34,16 +34,17 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue_state import (
-    CHECK_OF_OVERVIEW,
+    ESTIMATES,
     OVERVIEW,
-    PLACES_ON_OVERVIEW,
     AnnotatorSwitch,
     CursorPosition,
+    ListChoice,
     QueueLevels,
     QueuePosition,
     QueueState,
     describe_resumed_queue,
     first_unreviewed_position,
+    is_on_overview,
 )
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
@@ -55,8 +56,9 @@ from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
 
 if TYPE_CHECKING:
+    from fcreview.tui.screens.estimates import EstimatesScreen
     from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
-    from fcreview.tui.screens.overview import OverviewChoice, OverviewScreen
+    from fcreview.tui.screens.overview import OverviewScreen
     from fcreview.tui.screens.question import QuestionResult
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
@@ -97,6 +99,13 @@ class _Start:
         return self.position is not None and self.position.is_item_open
 
 
+def _make_menus_of_all_items(session: Session, state: QueueState) -> QueueMenus:
+    """Return menus of all opened runs, whatever the queue shows."""
+    state_of_all_items = QueueState(queue="dataset", blind=state.blind, scope=state.scope)
+    levels = QueueLevels(state_of_all_items)
+    return QueueMenus(session, state_of_all_items, levels)
+
+
 class QueueScreen(GuardedScreen[None]):
     """Screen with the queue. It handles the keys of the queue."""
 
@@ -130,6 +139,8 @@ class QueueScreen(GuardedScreen[None]):
         self.state = state
         self._levels = QueueLevels(state, position.levels if position else ())
         self._menus = QueueMenus(session, state, self._levels)
+        self._overview_menus = _make_menus_of_all_items(session, state)
+        """Menus that open on the overview, which is about all items."""
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
         self._start = _Start(open_item, message, position)
@@ -332,6 +343,7 @@ class QueueScreen(GuardedScreen[None]):
 
         The runs are read again later, and then nothing of this happens.
         """
+        self._overview_menus.runs = self._menus.runs
         self._split.draw_item_header()
         opens_overview = self._opens_overview
         self._opens_overview = False
@@ -373,27 +385,41 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.show_message(sanitize(message))
 
     def action_overview(self) -> None:
-        self._return_to_overview(opens_check=False)
+        self.app.push_screen(self.make_overview(), self._leave_overview)
 
-    def _return_to_overview(self, *, opens_check: bool) -> None:
-        """Show the overview and, with `opens_check`, the check of the runs above it."""
-        overview = self.make_overview()
-        overview.opens_check = opens_check
-        self.app.push_screen(overview, self._leave_overview)
+    def make_overview(self, runs: Sequence[RunRow] = (), *, opens: str = "") -> OverviewScreen:
+        """Return the overview.
 
-    def make_overview(self, runs: Sequence[RunRow] = ()) -> OverviewScreen:
-        """Return the overview. `runs`: the runs if they were just read."""
+        Args:
+            runs: The runs if they were just read.
+            opens: Screen that opens above the overview, because the user returns to it.
+        """
         from fcreview.tui.screens.overview import OverviewScreen
 
         return OverviewScreen(
-            self._session, View(runs=self.state.scope), runs, blind=self.state.blind
+            self._session,
+            View(runs=self.state.scope),
+            runs,
+            menus=self._overview_menus,
+            blind=self.state.blind,
+            opens=opens,
         )
 
-    def _starts_blind_session(self, menu_name: str, choice: Any) -> bool:
+    def make_estimates(self, run: int | None) -> EstimatesScreen:
+        """Return the estimates, without the overview below. `run`: number of the run with the
+        cursor.
+        """
+        from fcreview.tui.screens.estimates import EstimatesScreen
+
+        return EstimatesScreen(self._session, View(runs=self.state.scope), run)
+
+    def _starts_blind_session(self, menu_name: str, choice: Any, opened_from: str = "") -> bool:
         """Start a blind session if the user chose a queue file whose items are reviewed blind.
 
         Returns False, without an effect, for any other choice and if the session is blind already.
         In a browser, a message asks the user to start a blind server instead.
+
+        `opened_from`: place to which the key for back leads from the queue file.
         """
         if menu_name != "file" or not isinstance(choice, str) or self.state.blind:
             return False
@@ -404,48 +430,46 @@ class QueueScreen(GuardedScreen[None]):
                 "The queue is reviewed blind. Ask for a server with fcreview serve --blind"
             )
             return True
-        position = first_unreviewed_position(choice)
+        # A blind session has the overview, but no screen with verdicts above it.
+        place = OVERVIEW if is_on_overview(opened_from) else ""
+        position = first_unreviewed_position(choice, place)
         self._session.request_switch(AnnotatorSwitch(self._session.annotator, position, blind=True))
         return True
 
-    def _leave_overview(self, choice: OverviewChoice | None) -> None:
+    def _leave_overview(self, choice: ListChoice | None) -> None:
         if choice is None:
             self._reload_view(self.pane.cursor_position.item)
         else:
-            self.apply_overview_choice(choice)
+            self.apply_list_choice(choice)
 
-    def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Open the menu or list the items that the user chose on the overview.
+    def apply_list_choice(self, choice: ListChoice) -> None:
+        """List the items that the user chose on the overview or on the estimates.
 
-        A choice is the name of a menu of the queue, and the value chosen in it, such as `runs` and
-        the number of a run. The name `menu` opens the menu that the value names.
+        The key for back returns to the place of the choice.
         """
-        menu_name, value = choice
-        if self._starts_blind_session(menu_name, value):
-            return
-        if menu_name == "menu":
-            self.action_show_list(value)
+        if self._starts_blind_session(choice.menu_name, choice.value, choice.opened_from):
             return
 
-        # The overview is about all items, so the choice replaces the filters of the queue.
-        self._levels.show_all_items(all_runs=True)
-        is_showing_suspects = self.state.queue == SUSPECTS_QUEUE
-        if menu_name == "clusters" or (menu_name == "runs" and is_showing_suspects):
+        cursor_before = None
+        if is_on_overview(choice.opened_from):
+            cursor_before = self._levels.leave_lists_of_overview()
+        settings_before = self.state.settings
+        hid_items = self.state.order_hides_items
+
+        # The overview and the estimates are about all items, so the choice replaces the filters.
+        self.state.show_all_runs()
+        if choice.menu_name == "clusters" or (choice.menu_name == "runs" and hid_items):
             # Clusters group failures, and a run is chosen for its failures.
             self.state.select_order("failures")
-        # The check lies over the overview, so leaving the list leads back to both.
-        opened_from = CHECK_OF_OVERVIEW if menu_name == "check" else OVERVIEW
-        cursor = self._menus.apply_choice(
-            menu_name, value, self.pane.cursor_position, opened_from=opened_from
+        self._menus.select(choice.menu_name, choice.value)
+        self._levels.push_level(
+            settings_before, cursor_before or self.pane.cursor_position, choice.opened_from
         )
 
-        if menu_name == "file":
+        if choice.menu_name == "file":
             self.pane.load_and_open_unreviewed()
-        elif self.state.queue == SUSPECTS_QUEUE:
-            # The suspects with the strongest evidence come first.
-            self.pane.load_view(CursorPosition())
         else:
-            self.pane.load_view(cursor)
+            self.pane.load_view(CursorPosition())
 
     def _reload_view(self, cursor_item: int | None) -> None:
         """Load the view again, because reviews may have changed it.
@@ -576,10 +600,7 @@ class QueueScreen(GuardedScreen[None]):
         level = self._levels.pop_level()
         if level is not None:
             self.pane.load_view(level.cursor)
-            if level.opened_from in PLACES_ON_OVERVIEW:
-                self._return_to_overview(opens_check=level.opened_from == CHECK_OF_OVERVIEW)
-            elif level.opened_from:
-                self.action_show_list(level.opened_from)
+            self._reopen(level.opened_from)
             return
 
         if not can_quit:
@@ -592,6 +613,20 @@ class QueueScreen(GuardedScreen[None]):
             self.app.call_later(self.app.run_action, "quit")
         else:
             self.app.bell()
+
+    def _reopen(self, place: str) -> None:
+        """Open a screen from which a list was opened, above the screen on which it was open.
+
+        `place`: as in `QueueLevel.opened_from`.
+        """
+        first_name, _, name_above = place.partition("/")
+        if first_name == OVERVIEW:
+            self.app.push_screen(self.make_overview(opens=name_above), self._leave_overview)
+        elif first_name == ESTIMATES:
+            estimates = self.make_estimates(self._session.estimated_run)
+            self.app.push_screen(estimates, self._leave_overview)
+        elif first_name:
+            self.action_show_list(first_name)
 
     @property
     def position(self) -> QueuePosition:

@@ -34,7 +34,6 @@ from fcreview.tui.queue.loader import (
     load_own_scores,
 )
 from fcreview.tui.queue_state import (
-    PLACES_ON_OVERVIEW,
     CursorPosition,
     QueueLevels,
     QueueState,
@@ -150,15 +149,23 @@ class QueueMenus:
         """
         menu = self.menus[menu_name]
         settings_before = self._state.settings
-        # When the menu is opened again, its cursor is on this choice.
-        self._levels.lists.selections[menu_name] = choice
-        menu.apply(choice)
+        self.select(menu_name, choice)
+        if not menu.adds_level:
+            return cursor
 
-        if menu.adds_level or opened_from in PLACES_ON_OVERVIEW:
-            reopened = menu_name if opened_from is None else opened_from
-            self._levels.push_level(settings_before, cursor, reopened)
+        reopened = menu_name if opened_from is None else opened_from
+        self._levels.push_level(settings_before, cursor, reopened)
         # A new level shows other items, so its cursor is at the first one.
-        return CursorPosition() if menu.adds_level else cursor
+        return CursorPosition()
+
+    def select(self, menu_name: str, choice: Any) -> None:
+        """Apply a choice of a menu to the state of the queue, without a new level."""
+        self.remember_choice(menu_name, choice)
+        self.menus[menu_name].apply(choice)
+
+    def remember_choice(self, menu_name: str, choice: Any) -> None:
+        """Put the cursor on this choice when the menu is opened again."""
+        self._levels.lists.selections[menu_name] = choice
 
     @property
     def selected_runs(self) -> Sequence[RunRow] | None:

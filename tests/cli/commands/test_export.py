@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from fcreview.cli.output import create_stdout_writer
+from fcreview.cli.wiring import build_form_fields
 from fcreview.errors import UsageError
+from fcreview.exporters.base import EXPORTERS, FORMATS, find_formats_with_option
 
 Cli = Callable[..., Any]
 
@@ -56,6 +58,34 @@ def test_help_describes_formats(cli: Cli) -> None:
     text = cli("export", "--help").out
     assert "jsonl         JSON Lines" in text
     assert "csv           " in text
+    words = " ".join(text.split())
+    assert "For sft, preference, kto and rewards: number of annotators who must agree." in words
+    assert "For preference: maximum number of pairs" in words
+
+
+@pytest.mark.parametrize(
+    ("format_name", "option", "message"),
+    [
+        ("sft", "--max-pairs=4", "--max-pairs needs --format preference"),
+        ("csv", "--trust-rule", "--trust-rule needs --format sft, preference or kto"),
+        ("atif", "--only=all", "--only needs --format jsonl, csv, parquet, labelstudio or hf"),
+        ("native", "--check", "--check needs --format inspect"),
+        ("inspect", "--queue=judged", "--format inspect writes whole runs. Omit --queue"),
+    ],
+)
+def test_option_of_another_format_is_refused(
+    cli: Cli, one_run: Path, format_name: str, option: str, message: str
+) -> None:
+    done = cli("export", one_run, "--format", format_name, "-o", "out", option)
+    assert (done.code, done.out) == (2, "") and message in done.err
+
+
+def test_every_declared_option_is_one_of_the_command() -> None:
+    options = {field.name for field in build_form_fields("export")}
+    # A form has no field for any number of files.
+    declared = {option for each in FORMATS for option in each.options} - {"decontaminate"}
+    assert declared <= options
+    assert find_formats_with_option("force") == frozenset(EXPORTERS), "an option of all formats"
 
 
 def test_control_characters_are_made_visible_on_terminal(

@@ -240,6 +240,43 @@ async def test_meaning_of_the_entered_format_is_not_cut(app: Any, wait_for_scree
         assert "all items · 3 items" in text and text.count("maintainers") == 1
 
 
+async def test_export_form_shows_the_options_of_the_chosen_format(
+    app: Any, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("v", "X"):
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        format_input = find_input(app, "format")
+        assert {"labels", "only items where"} <= list_shown_titles(app)
+        find_input(app, "where").value = "official:fail"
+        find_input(app, "only").value = "reviewed"
+
+        format_input.value = "preference"
+        text = "\n".join(await wait_for_screen(pilot))
+        titles = list_shown_titles(app)
+        assert {"pairs a question", "annotators who agree", "only items where"} <= titles
+        assert not {"labels", "organization", "verify with inspect_ai"} & titles
+        assert "--where=official:fail" in text and "--only" not in text
+
+        format_input.value = "native"
+        text = "\n".join(await wait_for_screen(pilot))
+        titles = {"format", "write to", "replace a file", "policy", "show judge"}
+        assert list_shown_titles(app) == titles
+        assert "--where" not in text and "all items" in text
+
+        format_input.value = "csv"
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "--where=official:fail --only=reviewed" in text, "values come back with the format"
+        help_texts = [field.help for field in app.screen._form.fields]
+        assert not any(text.startswith("For ") for text in help_texts)
+
+
+def list_shown_titles(app: Any) -> set[str]:
+    return {field.title for field in app.screen._form.fields}
+
+
 async def test_form_names_its_scope_and_a_key_clears_it(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)

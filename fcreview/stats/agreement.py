@@ -105,10 +105,13 @@ class RatingTable:
         label_keys).
         """
         n_patterns = len(self.cells)
-        size = len(self.label_keys)
-        numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
-        chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
-        return chosen.reshape(n_patterns, size)
+        n_label_keys = len(self.label_keys)
+        # Every label of every pattern gets a number of its own, so that one count is enough.
+        first_number_of_pattern = n_label_keys * np.arange(n_patterns)[:, np.newaxis]
+        numbers = self.cells + first_number_of_pattern
+        given_numbers = numbers[self.cells != NO_LABEL]
+        counts = np.bincount(given_numbers, minlength=n_patterns * n_label_keys)
+        return counts.reshape(n_patterns, n_label_keys)
 
     @property
     def scores(self) -> FloatArray | None:
@@ -388,11 +391,14 @@ def _has_independent_pairs(table: RatingTable) -> bool:
 def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
     """Yield which coefficients of all annotators to compute: percent agreement, Fleiss' kappa,
     Krippendorff's alpha, AC1 and, for labels with an order, AC2.
+
+    A pattern is a row of the table: the labels that some units have in common. Krippendorff's alpha
+    is computed only from units with two labels or more. Gwet's AC1 and AC2 also use the other units
+    for the prevalence of the labels.
     """
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    # Only units with two labels or more show agreement. A pattern is a row of the table: the labels
-    # that some units have in common.
+    # Only units with two labels or more show agreement.
     comparable = np.flatnonzero(n_labels > 1)
     agreement = compute_pairwise_agreement(counts)[comparable]
 
@@ -436,26 +442,29 @@ def _build_fleiss_request(
     Fleiss' kappa is defined only for units that all have the same number of labels.
     """
     label_count = _find_most_frequent_label_count(table.cells, table.units_per_pattern)
-    balanced = np.flatnonzero(n_labels == label_count)
-    fleiss = build_fleiss_kappa(counts[balanced])
+    patterns = np.flatnonzero(n_labels == label_count)
+    fleiss = build_fleiss_kappa(counts[patterns])
     return _CoefficientRequest(
         "fleiss",
         annotators=table.annotators,
-        patterns=balanced,
-        statistic=_restrict_to_patterns(balanced, fleiss),
-        agreement=compute_pairwise_agreement(counts)[balanced],
+        patterns=patterns,
+        statistic=_restrict_to_patterns(patterns, fleiss),
+        agreement=compute_pairwise_agreement(counts)[patterns],
     )
 
 
 def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
-    """Return the request for the percentage of equal labels."""
-    several = np.flatnonzero((table.cells != NO_LABEL).sum(axis=1) > 1)
-    agreement = compute_pairwise_agreement(table.count_labels()[several].astype(np.float64))
-    statistic = _restrict_to_patterns(several, build_percent_agreement(agreement))
+    """Return the request for the percentage of equal labels, from the units with two labels or
+    more.
+    """
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    patterns = np.flatnonzero(n_labels > 1)
+    agreement = compute_pairwise_agreement(table.count_labels()[patterns].astype(np.float64))
+    statistic = _restrict_to_patterns(patterns, build_percent_agreement(agreement))
     return _CoefficientRequest(
         "percent",
         annotators=table.annotators,
-        patterns=several,
+        patterns=patterns,
         statistic=statistic,
         agreement=agreement,
     )
@@ -464,8 +473,8 @@ def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
 def _build_requests_for_pair(
     table: RatingTable, *, has_share: bool, level: MeasurementLevel
 ) -> Iterator[_CoefficientRequest]:
-    """Yield which coefficients of two annotators to compute. If one of them labelled nothing, there
-    is none.
+    """Yield which coefficients of two annotators to compute: percent agreement, Cohen's kappa and,
+    for labels with an order, weighted kappa. If one of them labelled nothing, there is none.
 
     Args:
         table: The labels of both annotators.
@@ -477,35 +486,37 @@ def _build_requests_for_pair(
     if has_share:
         yield _build_percent_request(table)
 
-    both, cells = _select_units_of_both(table)
-    agreement = (cells[:, 0] == cells[:, 1]).astype(np.float64)
-    cohen = _restrict_to_patterns(both, build_cohen_kappa(cells))
+    # A pattern is a row of the table: the labels that some units have in common. Kappa is computed
+    # only from the patterns in which both annotators have a label.
+    patterns = np.flatnonzero((table.cells != NO_LABEL).all(axis=1))
+    label_pairs = table.cells[patterns]
+    agreement = (label_pairs[:, 0] == label_pairs[:, 1]).astype(np.float64)
     yield _CoefficientRequest(
-        "cohen", annotators=table.annotators, patterns=both, statistic=cohen, agreement=agreement
+        "cohen",
+        annotators=table.annotators,
+        patterns=patterns,
+        statistic=_restrict_to_patterns(patterns, build_cohen_kappa(label_pairs)),
+        agreement=agreement,
     )
 
     # Labels with an order, such as 1 to 5, can differ a little or a lot.
     scores = table.scores
     if level == "ordinal" and scores is not None:
-        kappa = build_weighted_kappa(cells, make_quadratic_weights(scores))
-        weighted = _restrict_to_patterns(both, kappa)
+        weighted_kappa = build_weighted_kappa(label_pairs, make_quadratic_weights(scores))
         yield _CoefficientRequest(
             "weighted",
             annotators=table.annotators,
-            patterns=both,
-            statistic=weighted,
+            patterns=patterns,
+            statistic=_restrict_to_patterns(patterns, weighted_kappa),
             agreement=agreement,
             level=level,
         )
 
 
-def _select_units_of_both(table: RatingTable) -> tuple[IntArray, IntArray]:
-    """Return the patterns in which both annotators have a label, and their cells."""
-    both = np.flatnonzero((table.cells != NO_LABEL).all(axis=1))
-    return both, table.cells[both]
-
-
 def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
+    """Return a function that gets the numbers of units of all patterns, of shape (draws, patterns),
+    and computes a coefficient that was built for some of the patterns.
+    """
     return lambda pattern_counts: statistic(pattern_counts[:, patterns])
 
 

@@ -90,17 +90,23 @@ def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> Pri
     if n_labels < 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
         return PriorUnits(np.zeros((0, n_annotators), dtype=np.int64), units=np.zeros(0))
 
-    cells = np.full((n_categories**2, n_annotators), NO_LABEL, dtype=np.int64)
+    # Each pattern is a pair of labels: that of the first annotator, and that of all others.
     first_labels = np.repeat(np.arange(n_categories), n_categories)
     other_labels = np.tile(np.arange(n_categories), n_categories)
+    cells = np.full((n_categories**2, n_annotators), NO_LABEL, dtype=np.int64)
     # Coefficients of more than two annotators do not depend on which annotator disagrees.
     cells[:, 0] = first_labels
     cells[:, 1:n_labels] = other_labels[:, np.newaxis]
 
-    share_of_agreement = PRIOR_AGREEMENTS / n_categories
-    share_of_disagreement = PRIOR_DISAGREEMENTS / (n_categories * (n_categories - 1))
-    is_equal = first_labels == other_labels
-    return PriorUnits(cells, units=np.where(is_equal, share_of_agreement, share_of_disagreement))
+    # The units of each kind are divided equally among its patterns.
+    n_equal_pairs = n_categories
+    n_different_pairs = n_categories * (n_categories - 1)
+    units = np.where(
+        first_labels == other_labels,
+        PRIOR_AGREEMENTS / n_equal_pairs,
+        PRIOR_DISAGREEMENTS / n_different_pairs,
+    )
+    return PriorUnits(cells, units=units)
 
 
 def compute_mid_p_interval(n_equal: int, n_units: int) -> Interval:
@@ -172,9 +178,11 @@ def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval
     n_units = sum(item.n_units for item in items)
     share = sum(item.agreement for item in items) / n_units
 
-    # Student's t, because the variance is estimated from few items.
-    quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
+    # The design effect is the factor of the variance.
     design_effect = _compute_design_effect(items, share)
+    # Student's t, because the variance is estimated from few items. The half-width of an interval
+    # is the quantile times the square root of the variance, so the variance gets the square.
+    quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
     effective_n = n_units / (design_effect * quantile_ratio**2)
     return Interval(*compute_wilson_interval_of_share(share, effective_n))
 
@@ -198,8 +206,9 @@ def _compute_design_effect(items: Sequence[ItemAgreement], share: float) -> floa
 def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatArray) -> FloatArray:
     """Draw how many units could have had each pattern of labels, of shape (draws, patterns).
 
-    This is a Bayesian bootstrap: in each draw, each item gets a random weight from an exponential
-    distribution.
+    This is a Bayesian bootstrap: in each draw, each item gets a random weight from a gamma
+    distribution. With the mean weight 1, it is the exponential distribution of the ordinary
+    bootstrap; with a smaller one, the weights vary more (see `_compute_mean_weight`).
 
     Args:
         item_groups: Items whose units have the same patterns.
@@ -213,20 +222,29 @@ def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatAr
 
     counts = generator.standard_gamma(prior_units, size=(n_draws, len(prior_units)))
     for group in item_groups:
-        # The sum of n exponential variables has a gamma distribution with the shape n.
+        # The sum of n gamma variables with the shape m has a gamma distribution with the shape n m.
         group_weights = generator.standard_gamma(mean_weight * group.n_items, size=n_draws)
+        # All units of an item have the weight of the item, because they are not independent.
         for pattern in group.patterns:
             counts[:, pattern] += group_weights
     return counts
 
 
+MEAN_WEIGHT_POWER = 1.5
+"""Power of the ratio of variances in `_compute_mean_weight`, with which the intervals of items with
+several targets contain the true value often enough. It was chosen by simulation
+(`benchmarks/coverage/agreement.py`); the reasons given there alone would give 1.
+"""
+
+
 def _compute_mean_weight(item_groups: Sequence[ItemGroup]) -> float:
-    """Return the mean of the items' random weights. If it is below 1, the weights vary more, so
-    that the intervals get wider.
+    """Return the mean of the items' random weights, which is the shape of their gamma distribution.
+    The relative variance of the weights is 1 / mean, so a mean below 1 makes the intervals wider.
 
     It is below 1 if items have several targets, because few items then show little about the
-    differences between items. Student's t and the correction of the variance account for that. The
-    power 1.5 was chosen by simulation.
+    differences between items. The bootstrap treats the differences in the sample as known. The
+    interval of a mean is wider in two ways: it has a quantile of Student's t distribution instead
+    of the normal one, and its variance is divided by n - 1 items instead of n.
     """
     if all(len(group.patterns) == 1 for group in item_groups):
         return 1.0
@@ -236,7 +254,7 @@ def _compute_mean_weight(item_groups: Sequence[ItemGroup]) -> float:
         return 1.0
     quantile_ratio = NORMAL_QUANTILE / compute_t_quantile(n_items - 1)
     variance_ratio = quantile_ratio**2 * (n_items - 1) / n_items
-    return float(variance_ratio**1.5)
+    return float(variance_ratio**MEAN_WEIGHT_POWER)
 
 
 def compute_bayesian_bootstrap_interval(

@@ -29,6 +29,7 @@ from fcreview.model.metric import Metric, MetricKey, ScoredItem, get_chain_id
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import SCALES, Scale, find_scale
 from fcreview.stats.posterior import (
+    JEFFREYS,
     SEED,
     AutomaticOutcome,
     FloatArray,
@@ -77,17 +78,19 @@ class AnswerModel:
         statuses: Sequence[ItemStatus],
         human_answers: CriterionAnswers,
     ) -> None:
-        """Collect the automatic and the human answers on one criterion, item by item."""
+        """Collect the automatic and the human answers on one criterion, item by item. `statuses`
+        have the verdicts on whether the items pass.
+        """
         self.criterion = human_answers.criterion
         self.human_answers = human_answers
         self.automatic = [item.values.get(self.criterion) for item in automatic_items]
         self.scale = find_answer_scale(self.criterion, self.automatic)
+
+        # The same items, with verdicts on whether the automatic answer to the criterion is right.
         contexts = describe_chain_contexts(automatic_items, self.automatic)
         self.statuses: list[ItemStatus] = []
         for position, (status, context) in enumerate(zip(statuses, contexts, strict=True)):
-            answer_status = self._build_status(position, status)
-            # Sources judge whether an item passes, which says little about other answers.
-            self.statuses.append(replace(answer_status, context=context, source_stratum=""))
+            self.statuses.append(self._build_answer_status(position, status, context))
         self.n_unanswered = self._count_unanswered(statuses)
         self.population: Population = build_population(self.statuses)
 
@@ -101,10 +104,12 @@ class AnswerModel:
                 n_unanswered += 1
         return n_unanswered
 
-    def _build_status(self, position: int, status: ItemStatus) -> ItemStatus:
+    def _build_answer_status(self, position: int, status: ItemStatus, context: str) -> ItemStatus:
         """Return the status of an item with the kind of its automatic answer, and with a human
-        verdict on whether this answer is right.
+        verdict on whether this answer is right. `context` describes the item's chain of calls.
         """
+        # Sources judge whether an item passes, which says little about other answers.
+        status = replace(status, context=context, source_stratum="")
         answer = self.automatic[position]
         stratum = status.stratum
         if stratum is not None:
@@ -139,23 +144,34 @@ class AnswerModel:
 
         A cell contains the items with the same automatic answer in the same category.
         """
+        # The length of the criterion's name makes most criteria differ in their random numbers.
         generator = np.random.default_rng([seed, len(self.criterion)])
+        wrong_answers_by_cell = self._draw_wrong_answers_by_cell(n_draws, seed, generator)
+        for draw in range(n_draws):
+            right_answers: dict[int, Any] = {}
+            for wrong_answers in wrong_answers_by_cell:
+                right_answers.update(wrong_answers.list_right_answers(draw))
+            yield right_answers
+
+    def _draw_wrong_answers_by_cell(
+        self, n_draws: int, seed: int, generator: np.random.Generator
+    ) -> list[_WrongAnswers]:
+        """Draw for each cell how many of its unreviewed answers are wrong, which ones, and the
+        right answers.
+        """
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         # The verdicts of this population say whether an answer is right, so "passes" means right.
-        n_right_by_draw = posterior.passes[: posterior.n_pooled]
-        pools = self._build_pools(len(n_right_by_draw), generator)
+        # Later draws only widen the intervals of metrics of verdicts.
+        n_right_by_draw = posterior.passes[:n_draws]
+        pools = self._build_pools(n_draws, generator)
+
         wrong_answers_by_cell = []
         for cell, unreviewed in enumerate(self.population.unreviewed):
             n_wrong = len(unreviewed) - n_right_by_draw[:, cell]
             pool = pools[self.population.cell_keys[cell].automatic]
             wrong_answers = _draw_wrong_answers(unreviewed, n_wrong, pool, generator)
             wrong_answers_by_cell.append(wrong_answers)
-
-        for draw in range(len(n_right_by_draw)):
-            right_answers: dict[int, Any] = {}
-            for wrong_answers in wrong_answers_by_cell:
-                right_answers.update(wrong_answers.list_right_answers(draw))
-            yield right_answers
+        return wrong_answers_by_cell
 
     def _build_pools(
         self, n_draws: int, generator: np.random.Generator
@@ -180,18 +196,9 @@ class AnswerModel:
         `automatic` is an example of the automatic answers.
         """
         observed, answers_of_other_kinds = self._collect_human_answers(kind)
-
-        # An answer from the prior is one that annotators gave to other items, or a value of the
-        # scale.
         n_atoms = n_draws * PRIOR_ATOMS
         scale_answers = _draw_from_scale(automatic, self.scale or Scale(), n_atoms, generator)
-        n_other = len(answers_of_other_kinds)
-        chosen = generator.integers(n_other + 1, size=n_atoms).tolist()
-        atoms = []
-        for number, scale_answer in zip(chosen, scale_answers, strict=True):
-            is_from_scale = number == n_other
-            atoms.append(scale_answer if is_from_scale else answers_of_other_kinds[number])
-
+        atoms = _mix_answers(answers_of_other_kinds, scale_answers, generator)
         cumulative_weights = _draw_cumulative_weights(len(observed), n_draws, generator)
         return _AnswerPool(observed, atoms=atoms, cumulative_weights=cumulative_weights)
 
@@ -213,6 +220,22 @@ class AnswerModel:
         return corrections, answers_of_other_kinds
 
 
+def _mix_answers(
+    given_answers: Sequence[Any], scale_answers: Sequence[Any], generator: np.random.Generator
+) -> list[Any]:
+    """Return as many answers as `scale_answers` has. Each of them is one of the given answers or
+    the next answer of the scale, all with the same probability.
+    """
+    n_given = len(given_answers)
+    # The number after that of the last given answer stands for the scale.
+    drawn_numbers = generator.integers(n_given + 1, size=len(scale_answers)).tolist()
+    answers = []
+    for number, scale_answer in zip(drawn_numbers, scale_answers, strict=True):
+        is_from_scale = number == n_given
+        answers.append(scale_answer if is_from_scale else given_answers[number])
+    return answers
+
+
 @dataclass(frozen=True, slots=True)
 class _AnswerPool:
     """Possible right answers to items with the same kind of automatic answer, with weights in
@@ -228,17 +251,24 @@ class _AnswerPool:
     """
 
     def draw_answer_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Choose `n` answers in each draw.
+        """Choose `n` answers in each draw, each answer with a probability that is its weight.
 
         Returns numbers for `get_answer`, of the shape (draws, n).
+
+        An answer is found by searching a random number from 0 to 1 in the cumulative weights. One
+        search in one sorted list is made for all draws: the weights and the random numbers of draw
+        r are moved to the range r to r + 1.
         """
         n_draws, n_answers = self.cumulative_weights.shape
-        # One search is made for all draws: the weights of draw r are moved to the range r to r + 1.
-        offset = np.arange(n_draws)[:, np.newaxis]
-        moved_weights = (self.cumulative_weights + offset).ravel()
-        targets = (generator.random((n_draws, n)) + offset).ravel()
-        found = np.searchsorted(moved_weights, targets, "right").reshape(n_draws, n)
-        numbers: IntArray = np.clip(found - offset * n_answers, 0, n_answers - 1)
+        draw_numbers = np.arange(n_draws)[:, np.newaxis]
+        all_weights = (self.cumulative_weights + draw_numbers).ravel()
+        targets = (generator.random((n_draws, n)) + draw_numbers).ravel()
+        places = np.searchsorted(all_weights, targets, "right").reshape(n_draws, n)
+
+        # The answers of the draws before come first in the list.
+        n_before = draw_numbers * n_answers
+        # The last cumulative weight can be just below 1, so a target can be above it.
+        numbers: IntArray = np.clip(places - n_before, 0, n_answers - 1)
         return numbers
 
     def get_answer(self, draw: int, number: int) -> Any:
@@ -290,11 +320,21 @@ class _WrongAnswers:
 def _draw_wrong_answers(
     unreviewed: Sequence[int], n_wrong: IntArray, pool: _AnswerPool, generator: np.random.Generator
 ) -> _WrongAnswers:
-    """Draw in each simulation which unreviewed answers are wrong, and the right answers."""
+    """Draw which unreviewed answers of a cell are wrong in each draw, and the right answers.
+
+    Args:
+        unreviewed: Positions of the items whose answers nobody reviewed.
+        n_wrong: How many of the answers are wrong, one number per draw.
+        pool: Possible right answers.
+        generator: Source of random numbers.
+    """
     max_wrong = int(n_wrong.max(initial=0))
     numbers = pool.draw_answer_numbers(max_wrong, generator)
-    random_order = np.argsort(generator.random((len(n_wrong), len(unreviewed))), axis=1)
-    positions = np.asarray(unreviewed, dtype=np.int64)[random_order[:, :max_wrong]]
+
+    # Sorting random numbers shuffles the answers of each draw. The first ones are wrong.
+    sort_keys = generator.random((len(n_wrong), len(unreviewed)))
+    shuffled_indexes = np.argsort(sort_keys, axis=1)
+    positions = np.asarray(unreviewed, dtype=np.int64)[shuffled_indexes[:, :max_wrong]]
     return _WrongAnswers(pool, n_wrong=n_wrong, positions=positions, numbers=numbers)
 
 
@@ -329,17 +369,18 @@ def replace_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
 def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
     """Return the scale from which the answers on a criterion are drawn.
 
-    Returns None if the scale is unknown or has no bounds.
+    Returns None if the scale is unknown or a range of numbers without bounds.
     """
     scale = SCALES.get(criterion)
     if scale is None or not scale.known_labels:
         # The automatic answers may tell the scale.
         scale = find_scale(criterion, automatic)
+    if scale is None:
+        return None
 
-    if scale is None or scale.labels or _list_scale_values(scale):
-        return scale
-    has_bounds = scale.numbers is not None and np.isfinite(scale.numbers).all()
-    return scale if has_bounds else None
+    has_listed_answers = bool(scale.labels or _list_scale_values(scale))
+    has_finite_range = scale.numbers is not None and np.isfinite(scale.numbers).all()
+    return scale if has_listed_answers or has_finite_range else None
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
@@ -382,20 +423,26 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
 def _draw_from_scale(
     automatic: Any, scale: Scale, n: int, generator: np.random.Generator
 ) -> list[Any]:
-    """Draw `n` answers that differ from the automatic answer.
+    """Draw `n` answers from a scale: numbers, lists of names or words.
 
-    Numbers are drawn from the Jeffreys prior of a share.
+    Lists and words differ from the automatic answer, unless the scale has no other.
     """
     if scale.numbers is not None:
+        # Jeffreys prior of a share, stretched to the scale. A drawn number is almost surely another
+        # one than the automatic answer.
         low, high = scale.numbers
-        numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
+        shares = generator.beta(JEFFREYS, JEFFREYS, n)
+        numbers: list[Any] = (low + (high - low) * shares).tolist()
         return numbers
     if scale.labels and not scale.known_labels:
-        return [[] if automatic else [PLACEHOLDER_NAME]] * n
+        # Of unknown names, only the number counts: some if there are none, and none if there are.
+        opposite_answer = [] if automatic else [PLACEHOLDER_NAME]
+        return [opposite_answer] * n
 
-    answers = _list_scale_values(scale)
     if scale.labels:
-        answers = [[label] for label in scale.known_labels]
+        answers: list[Any] = [[label] for label in scale.known_labels]
+    else:
+        answers = _list_scale_values(scale)
     others = [answer for answer in answers if not is_same_verdict(answer, automatic)]
     if not others:
         others = [automatic]
@@ -479,12 +526,13 @@ class MetricCalculator:
             return cached_item
 
         item = self._items[position]
-        overrides = {
-            about: value for about, value in item.overrides.items() if about != ITEM_CORRECT
-        }
+        overrides = dict(item.overrides)
+        overrides.pop(ITEM_CORRECT, None)
         if verdict is not self._automatic[position]:
+            # An override is a human verdict that contradicts the automatic one.
             overrides[ITEM_CORRECT] = verdict
-        if item.valid is not verdict or dict(item.overrides) != overrides:
+        is_changed = item.valid is not verdict or dict(item.overrides) != overrides
+        if is_changed:
             error_type = None if verdict else item.error_type
             item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
         self._cache[position, verdict] = item
@@ -497,10 +545,11 @@ def _draw_cell_verdicts(
     n_passes: int,
     generator: np.random.Generator,
 ) -> Iterator[AssumedVerdict]:
-    """Draw which unreviewed items of a cell pass, and yield the verdicts that have to change.
+    """Draw which unreviewed items of a cell pass, and yield the verdicts that have to change. The
+    other items keep their automatic verdict.
 
-    The items keep their automatic verdict otherwise. Items without one are assumed to pass, so
-    that verdict is yielded first.
+    Items without an automatic verdict are assumed to pass at first. For those that are drawn to
+    fail, a second verdict follows, and a later verdict replaces an earlier one.
     """
     assumes_pass = automatic is not False
     if automatic is None:
@@ -510,7 +559,8 @@ def _draw_cell_verdicts(
     n_changed = len(unreviewed) - n_passes if assumes_pass else n_passes
     if not n_changed:
         return
-    for index in generator.choice(len(unreviewed), n_changed, replace=False):
+    changed_indexes = generator.choice(len(unreviewed), n_changed, replace=False)
+    for index in changed_indexes:
         yield unreviewed[index], not assumes_pass
 
 

@@ -70,29 +70,34 @@ def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]
     """Build a group from the positions of its items. It is sampled if the sample, perhaps together
     with earlier reviews, has given a verdict to all its items. It is known before the sample if
     earlier reviews alone have.
-    """
-    strata = []
-    # Incidents keep the benchmark's verdict, so they need no review.
-    reviewable = []
-    for position in positions:
-        status = statuses[position]
-        if status.stratum is not None:
-            strata.append(status.stratum)
-        if not status.is_incident:
-            reviewable.append(status)
 
-    is_known = all(status.human is not None for status in reviewable)
+    Incidents keep the benchmark's verdict and need no review, so a group of incidents is known.
+    """
+    members = [statuses[position] for position in positions]
+    reviewable = [status for status in members if not status.is_incident]
+    has_all_verdicts = all(status.human is not None for status in reviewable)
     has_only_earlier_reviews = all(status.is_known_before_sample for status in reviewable)
-    has_counted_reviews = all(
+    # A review beside the sample has a verdict too, but no sample chose it.
+    has_no_other_reviews = all(
         status.has_sample_verdict or status.is_known_before_sample for status in reviewable
     )
     return Group(
         name,
         positions,
-        stratum=str(strata[0] if strata else None),
-        is_sampled=is_known and has_counted_reviews and not has_only_earlier_reviews,
-        is_known_before_sample=is_known and has_only_earlier_reviews,
+        stratum=_find_group_stratum(members),
+        is_sampled=has_all_verdicts and has_no_other_reviews and not has_only_earlier_reviews,
+        is_known_before_sample=has_all_verdicts and has_only_earlier_reviews,
     )
+
+
+def _find_group_stratum(members: Sequence[ItemStatus]) -> str:
+    """Return the name of the stratum of a group, which its items share, because it is drawn as a
+    whole. All groups that no sample can contain have the name `None`.
+    """
+    for status in members:
+        if status.stratum is not None:
+            return str(status.stratum)
+    return str(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +163,16 @@ class GroupMetrics:
         """Return the values of a metric in the groups. `metric` has its value from the automatic
         verdicts of all items. Return None if the metric is not a weighted mean of its values in the
         groups.
+
+        A metric does not say how it weighs the groups. So the usual weights are tried, and those
+        are right with which the mean of the groups is the value of the metric.
         """
         if metric.value is None:
             return None
         counted = [index for index, metrics in enumerate(self._automatic) if metric.key in metrics]
-        automatic = [self._automatic[index][metric.key] for index in counted]
-        values = np.array([group_metric.value for group_metric in automatic], dtype=np.float64)
-        for weights in self._list_possible_weights(counted, automatic):
+        group_metrics = [self._automatic[index][metric.key] for index in counted]
+        values = np.array([each.value for each in group_metrics], dtype=np.float64)
+        for weights in self._list_possible_weights(counted, group_metrics):
             if weights.sum() <= 0:
                 continue
             mean = np.average(values, weights=weights)
@@ -375,6 +383,12 @@ class _DesignStratum:
 
 
 def _summarize_stratum(values: GroupValues, flags: _Stratum) -> _DesignStratum:
+    """Compute the terms of a stratum for the formula of `compute_reference_interval`.
+
+    The mean correction weighs groups as the metric does. The variance is the ordinary one of the
+    groups, because each sampled group is one draw, whatever its weight.
+    """
+    # Human minus automatic value of each sampled group
     corrections = values.human[flags.sampled] - values.automatic[flags.sampled]
     return _DesignStratum(
         n_sampled=len(corrections),
@@ -424,44 +438,72 @@ def compute_t_quantile(degrees_of_freedom: int) -> float:
 
 
 def draw_metric_values(values: GroupValues, n_draws: int, seed: int) -> FloatArray:
-    """Draw the value that a metric would have if all groups were reviewed."""
+    """Draw the value that a metric would have if all groups were reviewed, of shape (draws,).
+
+    As in `compute_metric_estimate`, a group that was not reviewed has its automatic value plus the
+    mean correction of its stratum. Here, the mean correction is drawn.
+    """
     generator = np.random.default_rng(seed)
-    draws = np.full(n_draws, _sum_known_values(values))
+    weighted_sums = np.full(n_draws, _sum_known_values(values))
     for stratum in _list_strata(values):
-        corrections = _draw_mean_corrections(values, stratum, n_draws, generator)
-        draws += corrections * values.weight[stratum.estimated].sum()
-    drawn: FloatArray = draws / values.weight.sum()
-    return np.clip(drawn, values.lowest, values.highest)
+        mean_corrections = _draw_mean_corrections(values, stratum, n_draws, generator)
+        estimated_weight = values.weight[stratum.estimated].sum()
+        weighted_sums += mean_corrections * estimated_weight
+    drawn_values: FloatArray = weighted_sums / values.weight.sum()
+    return np.clip(drawn_values, values.lowest, values.highest)
 
 
 def _draw_mean_corrections(
     values: GroupValues, stratum: _Stratum, n_draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the weighted mean correction of the estimated groups of a stratum: each estimated group
-    gets the correction of a random sampled group, or one of the two extreme corrections, which
-    count as `JEFFREYS` groups each.
+    """Draw the weighted mean correction of the estimated groups of a stratum, of shape (draws,).
+
+    Each estimated group gets one of the possible corrections of the stratum (Bayesian bootstrap,
+    see the top of this module).
     """
-    sampled = stratum.sampled
-    sampled_weights = values.weight[sampled]
-    extreme_corrections = _find_extreme_corrections(values, stratum)
-    n_sampled = len(sampled_weights)
-    n_extremes = len(extreme_corrections)
-    corrections = np.concatenate(
-        [values.human[sampled] - values.automatic[sampled], extreme_corrections]
-    )
-    mean_weight = float(sampled_weights.mean()) if n_sampled else 1.0
-    weights = np.concatenate([sampled_weights, np.full(n_extremes, mean_weight)])
+    possible = _list_possible_corrections(values, stratum)
+    # Of shape (draws, corrections): the share of each correction, and the number of estimated
+    # groups that get it.
+    shares = generator.dirichlet(possible.dirichlet_parameters, n_draws)
+    n_groups = generator.multinomial(int(stratum.estimated.sum()), shares)
 
-    # Draw the share of each correction, then the number of estimated groups that get it.
-    parameters = np.concatenate([np.ones(n_sampled), np.full(n_extremes, JEFFREYS)])
-    shares = generator.dirichlet(parameters, n_draws)
-    counts = generator.multinomial(int(stratum.estimated.sum()), shares)
-
-    counted_weights = counts * weights
+    drawn_weights = n_groups * possible.weights
     # Group weights can be 0 if a metric counts nothing in a group.
-    totals = np.maximum(counted_weights.sum(axis=1), _TOLERANCE)
-    mean: FloatArray = (counted_weights @ corrections) / totals
-    return mean
+    total_weights = np.maximum(drawn_weights.sum(axis=1), _TOLERANCE)
+    mean_corrections: FloatArray = (drawn_weights @ possible.corrections) / total_weights
+    return mean_corrections
+
+
+@dataclass(frozen=True, slots=True)
+class _PossibleCorrections:
+    """Corrections that the estimated groups of a stratum may need: those of the sampled groups,
+    then two extreme ones. The arrays have one entry per correction.
+    """
+
+    corrections: FloatArray
+    weights: FloatArray
+    """Weight of a group that has the correction. For an extreme correction, which no group has, it
+    is the mean weight of the sampled groups.
+    """
+    dirichlet_parameters: FloatArray
+    """Number of groups that each correction counts as."""
+
+
+def _list_possible_corrections(values: GroupValues, stratum: _Stratum) -> _PossibleCorrections:
+    """Return the corrections of the sampled groups of a stratum, which count as one group each, and
+    the two extreme corrections, which count as `JEFFREYS` groups each.
+    """
+    sampled_corrections = values.human[stratum.sampled] - values.automatic[stratum.sampled]
+    sampled_weights = values.weight[stratum.sampled]
+    n_sampled = len(sampled_weights)
+    extreme_corrections = _find_extreme_corrections(values, stratum)
+    n_extremes = len(extreme_corrections)
+    mean_weight = float(sampled_weights.mean()) if n_sampled else 1.0
+    return _PossibleCorrections(
+        np.concatenate([sampled_corrections, extreme_corrections]),
+        weights=np.concatenate([sampled_weights, np.full(n_extremes, mean_weight)]),
+        dirichlet_parameters=np.concatenate([np.ones(n_sampled), np.full(n_extremes, JEFFREYS)]),
+    )
 
 
 def _find_extreme_corrections(values: GroupValues, stratum: _Stratum) -> FloatArray:
@@ -507,7 +549,11 @@ def find_group_metrics(
 def _find_metrics_of_group(
     positions: Sequence[int], calculator: MetricCalculator
 ) -> set[MetricKey]:
-    """Find the metrics on which the first two items of a group have no independent effects."""
+    """Find the metrics on which the first two items of a group have no independent effects: a
+    failure of the first item changes the metric by another amount if the second one fails too.
+
+    Two items are enough, because in a metric of whole groups, any two items depend on each other.
+    """
     passing = dict.fromkeys(positions, True)
     first, second = positions[:2]
     all_pass = calculator.compute_with_verdicts(passing.items())
@@ -517,8 +563,8 @@ def _find_metrics_of_group(
 
     metrics = set()
     for key in all_pass.keys() & first_fails.keys() & second_fails.keys() & both_fail.keys():
-        effect_of_first = first_fails[key] - all_pass[key]
+        effect_alone = first_fails[key] - all_pass[key]
         effect_after_second = both_fail[key] - second_fails[key]
-        if abs(effect_after_second - effect_of_first) > _TOLERANCE:
+        if abs(effect_after_second - effect_alone) > _TOLERANCE:
             metrics.add(key)
     return metrics

@@ -181,6 +181,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     the convention of the run's own tool. Conventions with the same value share a row.
     """
     names = list_conventions(table)
+    # `_merge_rows` joins the names like this if all conventions have the same value.
     all_names = ", ".join(names)
     rows = []
     for row in _compute_distinct_rows(table, names):
@@ -236,20 +237,20 @@ def _compute_task_term(figure: _Figure, passes: Sequence[bool], convention: Conv
 
     The figure is the sum of the points of all tasks, divided by the sum of their weights.
     """
-    n_trials = figure.trials_per_task or len(passes)
-    if figure.name == "accuracy" and not convention.by_task:
-        return TaskTerm(points=sum(passes), weight=n_trials)
-    if figure.name == "accuracy":
+    if figure.name == "accuracy" and convention.by_task:
         return TaskTerm(points=sum(passes) / len(passes), weight=1)
+    # Missing trials count as failed if a number of trials is assumed for every task.
+    n_trials = figure.trials_per_task or len(passes)
+    if figure.name == "accuracy":
+        return TaskTerm(points=sum(passes), weight=n_trials)
 
-    # pass^k and pass@k are the means of the values of single tasks.
-    single_task = {"": list(passes)}
+    # All other figures are named `pass^K` or `pass@K`, and are means over tasks.
     k = int(figure.name.removeprefix("pass^").removeprefix("pass@"))
     if figure.name.startswith("pass^"):
-        value = _compute_pass_hat_k(single_task, k, n_trials)
+        chance = _compute_chance_that_all_pass(passes, k, n_trials)
     else:
-        value = _compute_pass_at_k(single_task, k, n_trials)
-    return TaskTerm(points=value or 0, weight=1)
+        chance = _compute_chance_that_any_passes(passes, k, n_trials)
+    return TaskTerm(points=chance, weight=1)
 
 
 def _compute_distinct_rows(table: TrialTable, names: Iterable[str]) -> Iterable[ConventionRow]:
@@ -295,27 +296,32 @@ def add_values_without_incidents(
     if answered is None or not answered.trials:
         return [replace(row, n_without_incidents=0) for row in rows_with_incidents]
 
-    answered_rows: dict[tuple[str, str], ConventionRow] = {}
-    for name in {_get_first_convention(row) for row in rows_with_incidents}:
-        # A trial that was left out is no failure, so each task counts only its own trials.
-        convention = replace(CONVENTIONS[name], trials="run")
-        for answered_row in _compute_rows(answered, convention):
-            answered_rows[answered_row.figure, name] = answered_row
-
+    names = {_get_first_convention(row) for row in rows_with_incidents}
+    answered_rows = {name: _compute_answered_rows(answered, name) for name in names}
     new_rows = []
     for row in rows_with_incidents:
-        without_incidents = answered_rows.get((row.figure, _get_first_convention(row)))
+        without_incidents = answered_rows[_get_first_convention(row)].get(row.figure)
         if without_incidents is None:
             # Without the incidents, there are too few trials for this figure.
             new_rows.append(row)
-        else:
-            new_row = replace(
-                row,
-                value_without_incidents=without_incidents.value,
-                n_without_incidents=without_incidents.n,
-            )
-            new_rows.append(new_row)
+            continue
+        new_row = replace(
+            row,
+            value_without_incidents=without_incidents.value,
+            n_without_incidents=without_incidents.n,
+        )
+        new_rows.append(new_row)
     return new_rows
+
+
+def _compute_answered_rows(answered: TrialTable, convention_name: str) -> dict[str, ConventionRow]:
+    """Return the row of each figure by one convention, from the trials that are no incidents.
+
+    Incidents are left out and are no failures, so each task counts only its own trials, even if the
+    convention assumes the same number for all tasks.
+    """
+    convention = replace(CONVENTIONS[convention_name], trials="run")
+    return {row.figure: row for row in _compute_rows(answered, convention)}
 
 
 def format_convention_without_incidents(row: ConventionRow) -> str:
@@ -385,7 +391,9 @@ def _collect_counted_tasks(table: TrialTable, convention: Convention) -> Tasks:
 
 
 def _compute_figures(table: TrialTable, tasks: Tasks, convention: Convention) -> Iterator[_Figure]:
-    """Yield accuracy, pass^k and pass@k by one convention of counting trials."""
+    """Yield accuracy, pass^k and pass@k by one convention of counting trials. A run with one trial
+    per task has only the accuracy.
+    """
     n_trials, max_k = _find_trials_per_task(table, tasks, convention)
 
     # Missing trials change the accuracy only if they are planned, and then they are failures.
@@ -397,41 +405,55 @@ def _compute_figures(table: TrialTable, tasks: Tasks, convention: Convention) ->
     if highest_k <= 1:
         return
     for k in range(1, highest_k + 1):
-        reason = ""
-        pass_hat_k = None
-        pass_at_k = None
         if k <= max_k:
-            pass_hat_k = _compute_pass_hat_k(tasks, k, n_trials)
-            pass_at_k = _compute_pass_at_k(tasks, k, n_trials)
+            figures = _compute_figures_of_k(tasks, k, n_trials)
         else:
+            # The convention counts fewer than k trials of some task.
             reason = _explain_missing_trials(tasks, highest_k)
+            figures = _make_figures_of_k(k, n_trials, no_value_reason=reason)
+        yield from figures
 
-        yield _Figure(
-            f"pass^{k}", value=pass_hat_k, trials_per_task=n_trials, no_value_reason=reason
-        )
-        # pass@1 is the same as pass^1.
-        if k > 1:
-            yield _Figure(
-                f"pass@{k}", value=pass_at_k, trials_per_task=n_trials, no_value_reason=reason
-            )
+
+def _compute_figures_of_k(tasks: Tasks, k: int, n_trials: int | None) -> list[_Figure]:
+    """Return pass^k and pass@k with their values. `n_trials` is as in `_TrialsPerTask`."""
+    return _make_figures_of_k(
+        k,
+        n_trials,
+        pass_hat_k=_compute_pass_hat_k(tasks, k, n_trials),
+        pass_at_k=_compute_pass_at_k(tasks, k, n_trials),
+    )
+
+
+def _make_figures_of_k(
+    k: int,
+    n_trials: int | None,
+    *,
+    pass_hat_k: float | None = None,
+    pass_at_k: float | None = None,
+    no_value_reason: str = "",
+) -> list[_Figure]:
+    """Return pass^k and pass@k. There is no pass@1, because it is the same as pass^1."""
+    figures = [_Figure(f"pass^{k}", pass_hat_k, n_trials, no_value_reason)]
+    if k > 1:
+        figures.append(_Figure(f"pass@{k}", pass_at_k, n_trials, no_value_reason))
+    return figures
 
 
 def _build_row(
     table: TrialTable, tasks: Tasks, *, convention: Convention, figure: _Figure
 ) -> ConventionRow:
     """Return the row of a figure. `tasks` contains the trials that the convention counts."""
-    notes = _list_notes(table, tasks, figure)
-    # Choosing the row lists the items that it counts differently from the benchmark's own
-    # convention. The row of that convention has none, so it lists the items of its notes.
     is_own = convention.name == table.own
-    if is_own and notes:
-        incomplete = _find_incomplete_tasks(table, tasks, figure)
-        items = [trial.item for trial in table.trials if trial.task in incomplete]
+    if is_own:
+        # No item is counted differently from the own convention, so the row lists the items of
+        # which its notes say that trials are missing.
+        items = _find_items_of_notes(table, tasks, figure)
     else:
         items = list(_find_differently_counted_items(table, convention, figure.name))
 
-    n_trials = sum(len(passes) for passes in tasks.values())
-    if figure.trials_per_task is not None:
+    if figure.trials_per_task is None:
+        n_trials = sum(len(passes) for passes in tasks.values())
+    else:
         n_trials = figure.trials_per_task * len(tasks)
     return ConventionRow(
         figure.name,
@@ -441,7 +463,7 @@ def _build_row(
         n=n_trials,
         n_tasks=len(tasks),
         is_own=is_own,
-        note="; ".join(notes),
+        note="; ".join(_list_notes(table, tasks, figure)),
         items=tuple(items),
     )
 
@@ -459,17 +481,17 @@ def _list_notes(table: TrialTable, tasks: Tasks, figure: _Figure) -> list[str]:
     return notes
 
 
-def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, figure: _Figure) -> set[str]:
-    """Find the tasks that the notes of a figure are about.
+def _find_items_of_notes(table: TrialTable, tasks: Tasks, figure: _Figure) -> list[str]:
+    """Return the items of the tasks that the notes of a figure are about (see `_list_notes`).
 
-    They have no counted trial. If the figure has no value, because some task has too few trials,
-    those with the fewest trials are added.
+    These tasks have no counted trial. If the figure has no value, because some task has too few
+    trials, those with the fewest trials are added.
     """
     incomplete = {trial.task for trial in table.trials if trial.task not in tasks}
     if figure.no_value_reason:
         fewest = min((len(passes) for passes in tasks.values()), default=0)
         incomplete |= {task for task, passes in tasks.items() if len(passes) == fewest}
-    return incomplete
+    return [trial.item for trial in table.trials if trial.task in incomplete]
 
 
 def _explain_missing_trials(tasks: Tasks, highest_k: int) -> str:
@@ -509,7 +531,7 @@ def _find_trials_per_task(
     table: TrialTable, tasks: Tasks, convention: Convention
 ) -> _TrialsPerTask:
     """Return how many trials of a task a convention counts, and the highest k of pass^k that it
-    allows.
+    allows. `tasks` contains the trials that the convention counts.
     """
     counts = [len(passes) for passes in tasks.values()]
     most = max(counts, default=0)
@@ -521,9 +543,11 @@ def _find_trials_per_task(
     if convention.trials == "planned" and table.planned:
         planned = max(table.planned, most)
         return _TrialsPerTask(planned, max_k=planned)
-    if table.planned:
-        return _TrialsPerTask(None, max_k=min(fewest, table.planned))
-    return _TrialsPerTask(None, max_k=fewest)
+
+    # Each task counts its own trials, and k of them exist in every task only up to the fewest.
+    # Figures beyond the planned number of trials are not published.
+    max_k = min(fewest, table.planned) if table.planned else fewest
+    return _TrialsPerTask(None, max_k=max_k)
 
 
 def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None) -> float | None:
@@ -552,9 +576,16 @@ def _compute_pass_hat_k(tasks: Tasks, k: int, n_trials: int | None) -> float | N
         return None
     chances = []
     for passes in tasks.values():
-        size = n_trials or len(passes)
-        chances.append(comb(sum(passes), k) / comb(size, k))
+        chances.append(_compute_chance_that_all_pass(passes, k, n_trials or len(passes)))
     return sum(chances) / len(tasks)
+
+
+def _compute_chance_that_all_pass(passes: Sequence[bool], k: int, n_trials: int) -> float:
+    """Return the probability that k trials all pass, drawn without replacement from the `n_trials`
+    trials of a task. Trials that are not in `passes` are missing, and count as failed.
+    """
+    n_passed = sum(passes)
+    return comb(n_passed, k) / comb(n_trials, k)
 
 
 def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
@@ -566,11 +597,18 @@ def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | No
         return None
     chances = []
     for passes in tasks.values():
-        size = n_trials or len(passes)
-        n_failed = size - sum(passes)
-        chance_of_no_pass = comb(n_failed, k) / comb(size, k)
-        chances.append(1 - chance_of_no_pass)
+        chances.append(_compute_chance_that_any_passes(passes, k, n_trials or len(passes)))
     return sum(chances) / len(tasks)
+
+
+def _compute_chance_that_any_passes(passes: Sequence[bool], k: int, n_trials: int) -> float:
+    """Return the probability that at least one of k trials passes, drawn without replacement from
+    the `n_trials` trials of a task. Trials that are not in `passes` are missing, and count as
+    failed.
+    """
+    n_failed = n_trials - sum(passes)
+    chance_that_none_passes = comb(n_failed, k) / comb(n_trials, k)
+    return 1 - chance_that_none_passes
 
 
 def _find_differently_counted_items(
@@ -578,22 +616,25 @@ def _find_differently_counted_items(
 ) -> Iterator[str]:
     """Yield the ids of the items that cause the difference from the figure of the run's own
     tool.
+
+    Only one of both conventions counts the item, or both count it but average its task differently.
+    Averages over trials and over tasks, or over planned trials, are equal if all tasks have the
+    same number of trials, so only tasks with fewer trials cause a difference.
     """
     own = CONVENTIONS[table.own]
     if convention == own:
         return
 
-    counts: defaultdict[str, int] = defaultdict(int)
+    counted_trials: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
-        counts[trial.task] += _is_counted(trial, convention)
-    full_count = max([table.planned or 0, *counts.values()])
+        counted_trials[trial.task] += _is_counted(trial, convention)
+    full_number = max([table.planned or 0, *counted_trials.values()])
 
-    # Averaging has an effect only on tasks that have fewer trials than others.
     is_averaged_differently = _get_averaging(convention, figure) != _get_averaging(own, figure)
     for trial in table.trials:
         is_counted_differently = _is_counted(trial, convention) != _is_counted(trial, own)
-        is_incomplete = counts[trial.task] < full_count
-        if is_counted_differently or (is_averaged_differently and is_incomplete):
+        has_missing_trials = counted_trials[trial.task] < full_number
+        if is_counted_differently or (is_averaged_differently and has_missing_trials):
             yield trial.item
 
 

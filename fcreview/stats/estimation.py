@@ -96,32 +96,38 @@ def omit_incidents_from_input(
     its items stay, with unknown verdicts (see `fcreview.stats.incidents.omit_incidents`).
     `compute_metrics` must not use figures that include incidents.
     """
-    automatic = omit_incidents_keeping_positions(run.automatic_items)
-    reviewed = omit_incidents_keeping_positions(run.reviewed_items)
-    kept_positions = list(automatic)
-    statuses = []
-    for position in kept_positions:
-        status = run.statuses[position]
-        if status.is_incident:
-            status = replace(status, automatic=None, human=None)
-        statuses.append(status)
+    automatic_by_position = omit_incidents_keeping_positions(run.automatic_items)
+    # Reviews do not change which items are incidents, so these are the same positions.
+    reviewed_by_position = omit_incidents_keeping_positions(run.reviewed_items)
+    positions = list(automatic_by_position)
+
+    statuses = [_remove_incident_verdicts(run.statuses[position]) for position in positions]
     criterion_answers = []
     for answers in run.criterion_answers:
-        kept_answers = CriterionAnswers(
-            answers.criterion,
-            human=[answers.human[position] for position in kept_positions],
-            is_reviewed=[answers.is_reviewed[position] for position in kept_positions],
-            has_sample_verdict=[
-                answers.has_sample_verdict[position] for position in kept_positions
-            ],
-        )
-        criterion_answers.append(kept_answers)
+        criterion_answers.append(_select_answers(answers, positions))
     return EstimationInput(
-        automatic_items=list(automatic.values()),
-        reviewed_items=list(reviewed.values()),
+        automatic_items=list(automatic_by_position.values()),
+        reviewed_items=list(reviewed_by_position.values()),
         statuses=statuses,
         compute_metrics=compute_metrics,
         criterion_answers=criterion_answers,
+    )
+
+
+def _remove_incident_verdicts(status: ItemStatus) -> ItemStatus:
+    """Return the status without verdicts if the item is an incident, else the status itself."""
+    if not status.is_incident:
+        return status
+    return replace(status, automatic=None, human=None)
+
+
+def _select_answers(answers: CriterionAnswers, positions: Sequence[int]) -> CriterionAnswers:
+    """Return the answers on the items at these positions."""
+    return CriterionAnswers(
+        answers.criterion,
+        human=[answers.human[position] for position in positions],
+        is_reviewed=[answers.is_reviewed[position] for position in positions],
+        has_sample_verdict=[answers.has_sample_verdict[position] for position in positions],
     )
 
 
@@ -225,13 +231,18 @@ class MetricDependencies:
         )
 
     def count_items(self, key: MetricKey) -> ItemCounts:
-        """Count the items on which a metric depends."""
+        """Count the items on which a metric depends.
+
+        A metric of several criteria has the counts of the criterion with the most random reviews.
+        They are not added, because one item can have answers on each criterion.
+        """
         counts = [self._count_changing_items(self._run.statuses, self._changed_by_verdicts, key)]
         for criterion in self.find_criteria(key):
             model = self._models.get(criterion)
             if model is not None:
                 changed = self._changed_by_answers[criterion]
                 counts.append(self._count_changing_items(model.statuses, changed, key))
+        # The number of random reviews is the first field of `ItemCounts`.
         return max(counts)
 
     @staticmethod
@@ -250,14 +261,16 @@ class MetricDependencies:
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
         """Return the method by which a metric is estimated, or the reason why the metric has no
-        estimate.
+        estimate (both are values of `EstimationMethod`).
         """
-        categories = _select_categories(self._changed_by_verdicts, key)
-        if categories:
-            return self._choose_method_for_verdicts(categories)
+        # Verdicts come first: if they change the metric, its estimate ignores other criteria.
+        categories_of_verdicts = _select_categories(self._changed_by_verdicts, key)
+        if categories_of_verdicts:
+            return self._choose_method_for_verdicts(categories_of_verdicts)
 
         criteria = self.find_criteria(key)
         if not criteria:
+            # Neither item verdicts nor answers change the metric.
             return "other verdicts"
         # The metric has an estimate only if all its criteria have one.
         for criterion in criteria:
@@ -282,22 +295,24 @@ class MetricDependencies:
 
     def _choose_method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
         """Return the method for a metric that depends on answers to another criterion than the
-        verdict.
+        verdict, or the reason why there is none.
         """
         model = self._models.get(criterion)
-        if model is None:
-            return "not asked" if self._is_sampled else "known only"
-        categories = _select_categories(self._changed_by_answers[criterion], key)
-        # Reviewers of a sample may have answered only the main question.
-        has_sampled_answers = bool(model.population.n_random)
-        method = _choose_method(
-            categories, model.statuses, model.population, is_sampled=has_sampled_answers
-        )
-        if method == "all known" or model.is_sampled:
-            return method
-        if not self._is_sampled and not has_sampled_answers:
-            return method
-        return "not asked"
+        has_sampled_answers = model is not None and model.population.n_random > 0
+        if model is not None:
+            method = _choose_method(
+                _select_categories(self._changed_by_answers[criterion], key),
+                model.statuses,
+                model.population,
+                is_sampled=has_sampled_answers,
+            )
+            if method == "all known" or model.is_sampled:
+                return method
+
+        # The answers are no random sample. In a sample, reviewers may have answered only the main
+        # question on some items. Without a sample, there are only verdicts on chosen items.
+        has_sample = self._is_sampled or has_sampled_answers
+        return "not asked" if has_sample else "known only"
 
     def _find_metrics_changed_by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         """Yield the metrics that differ if all items of a category pass, and if all fail."""
@@ -422,6 +437,9 @@ distribution.
 UNEVEN_QUANTILE = NormalDist().inv_cdf(UNEVEN_INTERVAL_PERCENTILES[1] / 100)
 """The same for `UNEVEN_INTERVAL_PERCENTILES`."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
+"""Value of one percentage point in each unit of a rate."""
+FULL_VALUE: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
+"""Value of a rate of 100 % in each unit of a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,6 +541,7 @@ class MetricDraws:
     population: Population
     posterior: PosteriorDraws
     values: Mapping[MetricKey, FloatArray]
+    """Values of each metric, one per draw, in the order of `posterior.passes`."""
     values_if_all_fail: MetricValues
     """The metrics if all unreviewed items fail."""
     seed: int
@@ -565,25 +584,30 @@ class MetricDraws:
         return values
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
-        """Compute the estimate of a metric: the mean of its draws, minus what the verdicts outside
-        the sample added to them (see `PosteriorDraws.mean_excess`). The estimate of a category is
-        that of the poststratified formula.
+        """Compute the point estimate of a metric. It lies between the lowest and the highest draw,
+        because the draws show which values are possible.
+
+        The estimate is the posterior mean. Only the pass rate of a category has the poststratified
+        estimate (see `compute_score_interval`), because the prior moves the mean of the draws too
+        far if a category has few reviewed items.
         """
         if self.is_category_score(key, cell_weights):
-            # The prior moves the mean of the draws too far if a category has few reviewed items.
-            values = self.select_draws(key, cell_weights)
+            draws = self.select_draws(key, cell_weights)
             estimated = self.compute_score_interval(key, cell_weights).estimated
         else:
-            is_even = self.is_evenly_weighted(cell_weights)
-            n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
-            values = self.values[key][:n_draws]
-            added = self.posterior.mean_excess @ cell_weights
-            estimated = float(values.mean() - added)
+            draws = self._select_draws_for_mean(key, cell_weights)
+            # Verdicts outside the sample are no random sample, so what they added is taken away.
+            excess = self.posterior.mean_excess @ cell_weights
+            estimated = float(draws.mean() - excess)
+        return min(max(estimated, float(draws.min())), float(draws.max()))
 
-        # The estimate is not outside of what the draws found possible.
-        lowest = float(values.min())
-        highest = float(values.max())
-        return min(max(estimated, lowest), highest)
+    def _select_draws_for_mean(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
+        """Return the values of a metric in the draws whose mean is its estimate, without the draws
+        that only widen the interval (see `PosteriorDraws`).
+        """
+        is_even = self.is_evenly_weighted(cell_weights)
+        n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
+        return self.values[key][:n_draws]
 
     def compute_interval(self, key: MetricKey, cell_weights: FloatArray) -> tuple[float, float]:
         is_even = self.is_evenly_weighted(cell_weights)
@@ -593,39 +617,59 @@ class MetricDraws:
 
     def is_category_score(self, key: MetricKey, cell_weights: FloatArray) -> bool:
         """Whether a metric is the pass rate of one category among others."""
-        if key not in self.values_if_all_fail or self.is_evenly_weighted(cell_weights):
+        has_value_if_all_fail = key in self.values_if_all_fail
+        # A metric that weighs all categories evenly is the pass rate of all of them.
+        if not has_value_if_all_fail or self.is_evenly_weighted(cell_weights):
             return False
-        categories = set()
+
+        weighted_categories = set()
         for cell in np.flatnonzero(cell_weights).tolist():
             cell_key = self.population.cell_keys[cell]
-            categories.add((cell_key.run_index, cell_key.category))
-        if len(categories) != 1:
-            return False
+            weighted_categories.add((cell_key.run_index, cell_key.category))
+        return len(weighted_categories) == 1 and self._is_sum_of_passes(key, cell_weights)
 
-        # If the metric is of a part of the category only, its values differ between draws with the
-        # same number of passing items.
-        unexplained = self.values[key] - self.posterior.passes @ cell_weights
-        return float(np.ptp(unexplained)) < ROUNDING_TOLERANCE * float(np.abs(cell_weights).max())
+    def _is_sum_of_passes(self, key: MetricKey, cell_weights: FloatArray) -> bool:
+        """Whether a metric is a constant plus the weighted numbers of passing items in the cells.
+
+        A metric of only some items of a cell is not: it differs between draws in which the same
+        number of the cell's items pass, because other items pass.
+        """
+        weighted_passes = self.posterior.passes @ cell_weights
+        constant_of_draws = self.values[key] - weighted_passes
+        range_of_constants = float(np.ptp(constant_of_draws))
+        largest_weight = float(np.abs(cell_weights).max())
+        return range_of_constants < ROUNDING_TOLERANCE * largest_weight
 
     def _draw_category_values(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
-        """Draw the pass rate of a category from the reviews of its own items.
+        """Draw the pass rate of a category from the reviews of its own items, of shape (draws,).
 
         The other draws also learn from the items of other categories. They miss the rate of a
         category that is unlike the others too often (docs/coverage.md).
         """
         cells_of_category = np.flatnonzero(cell_weights)
-        strata: dict[tuple[Any, ...], int] = {}
-        stratum_numbers = []
-        for cell in cells_of_category.tolist():
+        # Each stratum of the category becomes a pool of its own.
+        own_pools = self._number_strata(cells_of_category)
+        own_cells = self.population.cells.select(cells_of_category, own_pools)
+        posterior = draw_posterior(own_cells, DEFAULT_DRAWS, self.seed)
+
+        # Only in the pooled draws, the rates come from the reviews of the pool alone.
+        pooled_passes = posterior.passes[: posterior.n_pooled]
+        # The metric is linear: each passing item of a cell adds the weight of the cell.
+        added_by_passes = pooled_passes @ cell_weights[cells_of_category]
+        values: FloatArray = self.values_if_all_fail[key] + added_by_passes
+        return values
+
+    def _number_strata(self, cells: IntArray) -> IntArray:
+        """Return for each of these cells the number of its stratum. Cells of one pool that the
+        samples draw from the same stratum have the same number.
+        """
+        number_by_stratum: dict[tuple[Any, ...], int] = {}
+        numbers = []
+        for cell in cells.tolist():
             cell_key = self.population.cell_keys[cell]
             stratum = (*cell_key.pool, cell_key.stratum)
-            stratum_numbers.append(strata.setdefault(stratum, len(strata)))
-
-        own_cells = self.population.cells.select(cells_of_category, np.array(stratum_numbers))
-        posterior = draw_posterior(own_cells, DEFAULT_DRAWS, self.seed)
-        passes = posterior.passes[: posterior.n_pooled]
-        values: FloatArray = self.values_if_all_fail[key] + passes @ cell_weights[cells_of_category]
-        return values
+            numbers.append(number_by_stratum.setdefault(stratum, len(number_by_stratum)))
+        return np.array(numbers)
 
     def compute_score_interval(self, key: MetricKey, cell_weights: FloatArray) -> ScoreInterval:
         """Compute the poststratified score interval of a metric that is a sum over items."""
@@ -841,10 +885,13 @@ def _add_bounds(
 ) -> MetricEstimate:
     """Add the lowest and the highest end of the intervals if all undecided items fail and if all
     pass.
+
+    A metric of criteria has no bounds: the extremes assume item verdicts, which do not change it.
     """
     ends: list[float] = []
     for other in (*extremes, estimate):
-        if not other.criteria and other.low is not None and other.high is not None:
+        depends_on_verdicts = not other.criteria
+        if depends_on_verdicts and other.low is not None and other.high is not None:
             ends += [other.low, other.high]
     if not ends:
         return estimate
@@ -868,11 +915,14 @@ def _replaces_interval(
 ) -> bool:
     """Whether to show the bounds instead of the interval of the estimate."""
     if estimate.low is None or estimate.high is None:
+        # There is no interval that could be shown.
         return True
     if bounds == (estimate.low, estimate.high):
+        # The undecided items do not change the metric.
         return False
-    value_if_all_pass = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
-    half_width = (estimate.high - estimate.low) / 2 / value_if_all_pass
+
+    # As a share, like `undecided_share`. A score is taken as a number from 0 to 1.
+    half_width = (estimate.high - estimate.low) / 2 / FULL_VALUE.get(estimate.unit, 1.0)
     return are_bounds_headline(undecided_share, half_width)
 
 
@@ -882,24 +932,22 @@ def _estimate_metrics_without_bounds(
     """Yield each metric of a run with its estimate, or with the reason why there is none. Undecided
     items of the sample count as not reviewed.
     """
-    run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
+    statuses = add_group_positions(run.automatic_items, run.statuses)
+    run = replace(run, statuses=statuses)
     models = [
-        AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
+        AnswerModel(run.automatic_items, statuses, answers) for answers in run.criterion_answers
     ]
-    is_sampled = any(status.has_sample_verdict for status in run.statuses)
+    is_sampled = any(status.has_sample_verdict for status in statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
+
     pairs = _compute_metric_pairs(run)
     methods = _choose_methods(run, dependencies, pairs)
-
     estimator: _GroupEstimator | _ItemEstimator
-    if is_group_sample(run.statuses):
+    if is_group_sample(statuses):
         estimator = _GroupEstimator(run, settings)
     else:
-        estimated_keys = []
-        for key, pair in pairs.items():
-            if pair.reviewed is not None and methods[key] == "posterior":
-                estimated_keys.append(key)
-        estimator = _ItemEstimator(run, dependencies, models, estimated_keys, settings)
+        keys = _list_estimated_keys(pairs, methods)
+        estimator = _ItemEstimator(run, dependencies, models, keys, settings)
 
     for key, pair in pairs.items():
         if pair.latest.unit not in ESTIMATED_UNITS:
@@ -911,11 +959,32 @@ def _estimate_metrics_without_bounds(
             method=methods[key],
             criteria=dependencies.find_criteria(key),
         )
-        estimate = _estimate_metric(pair, facts, estimator)
-        if estimate is None:
-            reason = _explain_missing_estimate(pair, facts, estimator, settings)
-            facts = replace(facts, method=reason)
-        yield _build_metric_estimate(pair.latest, facts, estimate, settings)
+        yield _estimate_or_explain(pair, facts, estimator, settings)
+
+
+def _list_estimated_keys(
+    pairs: Mapping[MetricKey, _MetricPair], methods: Mapping[MetricKey, EstimationMethod]
+) -> list[MetricKey]:
+    """Return the metrics that are estimated from a random sample."""
+    keys = []
+    for key, pair in pairs.items():
+        if pair.reviewed is not None and methods[key] == "posterior":
+            keys.append(key)
+    return keys
+
+
+def _estimate_or_explain(
+    pair: _MetricPair,
+    facts: _MetricFacts,
+    estimator: _GroupEstimator | _ItemEstimator,
+    settings: EstimationSettings,
+) -> MetricEstimate:
+    """Return a metric with its estimate. Without an estimate, the method says why there is none."""
+    estimate = _estimate_metric(pair, facts, estimator)
+    if estimate is None:
+        reason = _explain_missing_estimate(pair, facts, estimator, settings)
+        facts = replace(facts, method=reason)
+    return _build_metric_estimate(pair.latest, facts, estimate, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -985,9 +1054,12 @@ def _explain_missing_estimate(
     estimator: _GroupEstimator | _ItemEstimator,
     settings: EstimationSettings,
 ) -> EstimationMethod:
-    """Return why a metric has no estimate."""
+    """Return why a metric has no estimate, or `posterior`, which has no words in
+    `METHOD_REASONS`, if the reason is unknown.
+    """
     is_attempted = facts.method == "posterior" and pair.reviewed is not None
     if not is_attempted or pair.automatic is None:
+        # The method is itself the reason: only `posterior` and `all known` give an estimate.
         return facts.method
 
     # The sample seemed to allow an estimate, but the estimator found none.
@@ -997,6 +1069,7 @@ def _explain_missing_estimate(
         return "few items"
     if settings.label_errors is not None:
         return "label errors"
+    # Some draws have no value of the metric.
     return "posterior"
 
 
@@ -1073,18 +1146,23 @@ def _choose_methods(
     dependencies: MetricDependencies,
     pairs: Mapping[MetricKey, _MetricPair],
 ) -> dict[MetricKey, EstimationMethod]:
-    """Return the method of each metric, or the reason why it has no estimate."""
+    """Return the method of each metric, or the reason why it has no estimate (both are values of
+    `EstimationMethod`).
+    """
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
     groups = _list_item_groups(run.automatic_items, run.statuses)
-    group_metrics = find_group_metrics(groups, calculator)
-    samples_single_items = not is_group_sample(run.statuses)
+    # Single sampled items do not show how often all items of a group pass.
+    not_estimable: set[MetricKey] = set()
+    if not is_group_sample(run.statuses):
+        not_estimable.update(find_group_metrics(groups, calculator))
 
     methods: dict[MetricKey, EstimationMethod] = {}
     for key, pair in pairs.items():
-        method = dependencies.choose_method(key)
         if pair.latest.measures_spread:
-            method = "no target"
-        elif method == "posterior" and key in group_metrics and samples_single_items:
+            methods[key] = "no target"
+            continue
+        method = dependencies.choose_method(key)
+        if method == "posterior" and key in not_estimable:
             method = "whole groups"
         methods[key] = method
     return methods
@@ -1130,7 +1208,7 @@ class _GroupEstimator:
         """Estimate a metric from a sample of whole groups; `metric` has the automatic value.
 
         None if the metric is not a mean over groups, or if too few of the groups that it counts
-        were sampled.
+        were sampled. `counts` is there because `_ItemEstimator.estimate` needs it.
         """
         values = self._metrics.find_values(metric)
         if values is None or not values.n_sampled:
@@ -1139,20 +1217,30 @@ class _GroupEstimator:
         interval = self._compute_interval(values, draws)
         if interval is None:
             return None
-
-        def count_needed(half_width: float) -> int | None:
-            n_groups = count_needed_uniform_reviews(
-                float(draws.var()),
-                values.n_sampled,
-                values.n_estimated,
-                half_width,
-                UNEVEN_QUANTILE,
-            )
-            return None if n_groups is None else ceil(n_groups * self._mean_group_size)
-
         return ValueEstimate(
-            interval.estimated, low=interval.low, high=interval.high, count_needed=count_needed
+            interval.estimated,
+            low=interval.low,
+            high=interval.high,
+            count_needed=partial(self._count_needed_items, values, float(draws.var())),
         )
+
+    def _count_needed_items(
+        self, values: GroupValues, variance: float, half_width: float
+    ) -> int | None:
+        """Return the number of further items to review for an interval with this half-width; None
+        if it cannot be reached. `variance` is the present variance of the metric.
+
+        Further groups are drawn like the sampled ones. People review items, so the number of groups
+        is converted by their mean size.
+        """
+        n_groups = count_needed_uniform_reviews(
+            variance,
+            n_reviewed=values.n_sampled,
+            n_unreviewed=values.n_estimated,
+            half_width=half_width,
+            quantile=UNEVEN_QUANTILE,
+        )
+        return None if n_groups is None else ceil(n_groups * self._mean_group_size)
 
     def is_mean(self, metric: Metric) -> bool:
         """Whether a metric is a weighted mean over groups."""
@@ -1248,10 +1336,15 @@ class _ItemEstimator:
     ) -> ValueEstimate | None:
         """Estimate a metric from labels some of which are wrong. None if the metric is not a mean
         of item verdicts.
+
+        Each draw of the metric is paired with a draw of the error shares, so the interval includes
+        the uncertainty of both.
         """
         value_if_all_pass = _find_value_of_passing_run(draws, metric)
         if value_if_all_pass is None or self._label_errors is None:
             return None
+
+        # The correction is defined for shares from 0 to 1.
         observed_shares = draws.select_draws(metric.key, model.weights) / value_if_all_pass
         error_shares = self._label_errors.draw_error_shares(len(observed_shares), self._seed)
         corrected = value_if_all_pass * correct_share(observed_shares, error_shares)
@@ -1259,12 +1352,12 @@ class _ItemEstimator:
         is_even = draws.is_evenly_weighted(model.weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = map(float, np.percentile(corrected, percentiles))
-
-        def count_no_labels(_half_width: float) -> None:
-            """The number of needed labels is not computed for corrected estimates."""
-
         return ValueEstimate(
-            float(corrected.mean()), low=low, high=high, count_needed=count_no_labels
+            float(corrected.mean()),
+            low=low,
+            high=high,
+            # The number of needed labels is not computed for corrected estimates.
+            count_needed=lambda _half_width: None,
         )
 
 
@@ -1274,18 +1367,16 @@ def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | No
 
     Such a mean is 0 if all items fail.
     """
-    if metric.unit not in PERCENTAGE_POINT:
+    full_value = FULL_VALUE.get(metric.unit)
+    if full_value is None:
         return None
-    top = PERCENTAGE_POINT[metric.unit] * 100
     everything = range(len(draws.calculator))
     passing = draws.calculator.compute_with_same_verdict(everything, verdict=True).get(metric.key)
     failing = draws.calculator.compute_with_same_verdict(everything, verdict=False).get(metric.key)
-    is_mean = (
-        passing is not None
-        and failing is not None
-        and abs(passing - top) + abs(failing) < CHANGE_TOLERANCE
-    )
-    return top if is_mean else None
+    if passing is None or failing is None:
+        return None
+    deviation_from_mean = abs(passing - full_value) + abs(failing - 0)
+    return full_value if deviation_from_mean < CHANGE_TOLERANCE else None
 
 
 def _estimate_from_verdicts(
@@ -1314,26 +1405,38 @@ def _estimate_score_interval(
 
 
 def _build_score_strata(population: Population, weights: FloatArray) -> list[ScoreStratum]:
-    """Make a stratum of all cells that differ only in their category and have the same weight."""
-    cells = population.cells
-    cells_by_stratum: dict[tuple[str, float], list[int]] = {}
-    for index, cell in enumerate(population.cell_keys):
-        name = f"{cell.pool} {cell.stratum}"
-        rounded_weight = round(float(weights[index]), WEIGHT_DIGITS)
-        cells_by_stratum.setdefault((name, rounded_weight), []).append(index)
+    """Make a stratum of all cells that differ only in their category and have the same weight.
 
+    Args:
+        population: Population with the cells.
+        weights: For each cell, the change of the metric if one more of its items passes.
+    """
+    cells = population.cells
     strata = []
-    for indexes in cells_by_stratum.values():
+    for indexes in _group_cells_of_equal_weight(population, weights):
         n_reviewed = int(cells.reviewed[indexes].sum())
         n_others = int(cells.without_sample_verdict[indexes].sum())
         stratum = ScoreStratum(
             n_items=n_reviewed + n_others,
             n_reviewed=n_reviewed,
             n_passed=int(cells.passed[indexes].sum()),
+            # The weights of the cells differ at most by rounding.
             weight=float(weights[indexes[-1]]),
         )
         strata.append(stratum)
     return strata
+
+
+def _group_cells_of_equal_weight(population: Population, weights: FloatArray) -> list[list[int]]:
+    """Group the indexes of the cells that differ only in their category and have the same weight
+    but for rounding.
+    """
+    groups: dict[tuple[str, float], list[int]] = {}
+    for index, cell in enumerate(population.cell_keys):
+        stratum = f"{cell.pool} {cell.stratum}"
+        rounded_weight = round(float(weights[index]), WEIGHT_DIGITS)
+        groups.setdefault((stratum, rounded_weight), []).append(index)
+    return list(groups.values())
 
 
 def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
@@ -1483,21 +1586,27 @@ def _group_cells_by_stratum(
 
 
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
-    """Return the model of larger cells. `groups` contains the indexes of the cells of each one."""
+    """Return the model of larger cells. `groups` contains the indexes of the cells of each one.
+
+    The metric stays the same, and so do its variance and the quantile of its interval.
+    """
     cells = model.cells
 
     def sum_by_group(counts: IntArray) -> IntArray:
         return np.array([counts[group].sum() for group in groups], dtype=np.int64)
 
     merged = Cells(
+        # The cells of a stratum have the same automatic verdict, and are put into one pool.
         pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),
         reviewed=sum_by_group(cells.reviewed),
         passed=sum_by_group(cells.passed),
         unreviewed=sum_by_group(cells.unreviewed),
+        # Equal probabilities: the larger cells of a pool count as one simple random sample.
         inclusion_probability=np.ones(len(groups)),
     )
     weights = []
     for group in groups:
+        # The next review is of any unreviewed item, so its weight is the mean of their weights.
         n_unreviewed = cells.unreviewed[group] + 1e-9  # A mean needs a positive weight.
         weights.append(float(np.average(model.weights[group], weights=n_unreviewed)))
     return VarianceModel(
@@ -1511,26 +1620,25 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
     """Return the model after the pending reviews, if their items pass at the mean rate of their
-    cell.
+    cell. Such reviews confirm the rates, so the posterior stays as it is.
+
+    `n_pending` is the number of pending reviews of each cell.
     """
     cells = model.cells
-    passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
-    later = replace(
+    n_passing = np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
+    later_cells = replace(
         cells,
         reviewed=cells.reviewed + n_pending,
-        passed=passed,
+        passed=cells.passed + n_passing,
         unreviewed=cells.unreviewed - n_pending,
     )
-    variance_now = float(model.compute_cell_variances(cells).sum())
-    variance_later = float(model.compute_cell_variances(later).sum())
-    reduction = variance_later / variance_now if variance_now > 0 else 1.0
-    return VarianceModel(
-        later,
-        posterior=model.posterior,
-        weights=model.weights,
-        variance=model.variance * reduction,
-        quantile=model.quantile,
-    )
+
+    # The variance of the metric is assumed to fall in the same ratio as the sum of the variances of
+    # its cells, as in `count_needed_reviews`.
+    sum_now = float(model.compute_cell_variances(cells).sum())
+    sum_later = float(model.compute_cell_variances(later_cells).sum())
+    ratio = sum_later / sum_now if sum_now > 0 else 1.0
+    return replace(model, cells=later_cells, variance=model.variance * ratio)
 
 
 def combine_runs(
@@ -1541,15 +1649,6 @@ def combine_runs(
     separate. `compute_metrics` gets a list with the items of each run, in the order of `runs`.
     """
 
-    def compute_combined_metrics(items: Sequence[ScoredItem]) -> Sequence[Metric]:
-        items_by_run = []
-        start = 0
-        for run in runs:
-            end = start + len(run.reviewed_items)
-            items_by_run.append(items[start:end])
-            start = end
-        return compute_metrics(items_by_run)
-
     automatic_items: list[ScoredItem] = []
     reviewed_items: list[ScoredItem] = []
     statuses: list[ItemStatus] = []
@@ -1557,12 +1656,33 @@ def combine_runs(
         automatic_items += run.automatic_items
         reviewed_items += run.reviewed_items
         statuses += [replace(status, run_index=run_index) for status in run.statuses]
+
+    run_sizes = [len(run.reviewed_items) for run in runs]
+
+    def compute_combined_metrics(joined_items: Sequence[ScoredItem]) -> Sequence[Metric]:
+        return compute_metrics(_divide_by_run(joined_items, run_sizes))
+
     return EstimationInput(
         automatic_items,
         reviewed_items=reviewed_items,
         statuses=statuses,
         compute_metrics=compute_combined_metrics,
     )
+
+
+def _divide_by_run(
+    joined_items: Sequence[ScoredItem], run_sizes: Sequence[int]
+) -> list[Sequence[ScoredItem]]:
+    """Return the items of each run. In `joined_items`, the items of one run follow the items of
+    the run before.
+    """
+    items_by_run = []
+    start = 0
+    for size in run_sizes:
+        end = start + size
+        items_by_run.append(joined_items[start:end])
+        start = end
+    return items_by_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -1595,19 +1715,10 @@ def estimate_pass_rate(
 
     bounds = _find_pass_rate_bounds(statuses, half_width, seed)
     if bounds is None:
+        # The sample represents only a part of the items, even if the undecided ones are decided.
         return None
     if estimate is None:
-        # All sampled items are undecided, so only the bounds are known.
-        lowest, highest = bounds
-        return PassRateEstimate(
-            (lowest + highest) / 2,
-            low=lowest,
-            high=highest,
-            needed=None,
-            bounds=bounds,
-            n_undecided=n_undecided,
-            is_bounds_headline=True,
-        )
+        return _estimate_from_bounds(bounds, n_undecided)
 
     undecided_share = compute_undecided_share(statuses)
     interval_half_width = (estimate.high - estimate.low) / 2
@@ -1617,6 +1728,22 @@ def estimate_pass_rate(
         n_undecided=n_undecided,
         is_bounds_headline=are_bounds_headline(undecided_share, interval_half_width),
         needed=_add_undecided_labels(estimate.needed, statuses),
+    )
+
+
+def _estimate_from_bounds(bounds: tuple[float, float], n_undecided: int) -> PassRateEstimate:
+    """Return the estimate if all reviewed items of the sample are undecided, so that only the
+    bounds are known: their middle.
+    """
+    lowest, highest = bounds
+    return PassRateEstimate(
+        (lowest + highest) / 2,
+        low=lowest,
+        high=highest,
+        needed=None,
+        bounds=bounds,
+        n_undecided=n_undecided,
+        is_bounds_headline=True,
     )
 
 
@@ -1648,28 +1775,34 @@ def _estimate_pass_rate_without_bounds(
     if not population.n_random or population.unsampled:
         return None
 
-    posterior = draw_posterior(population.cells, seed=seed)
+    cells = population.cells
+    posterior = draw_posterior(cells, seed=seed)
     known_verdicts = _list_known_verdicts(statuses)
-    n_items = len(known_verdicts) + int(population.cells.unreviewed.sum())
-    n_passed = sum(known_verdicts) + posterior.passes[: posterior.n_pooled].sum(axis=1)
-    pass_rates = n_passed / n_items
-    low, high = map(float, np.percentile(pass_rates, INTERVAL_PERCENTILES))
-    # Verdicts outside the sample cut off some draws, which moves their mean.
-    cut_off = float(posterior.mean_excess.sum()) / n_items
-    estimated = float(pass_rates.mean()) - cut_off
+    n_items = len(known_verdicts) + int(cells.unreviewed.sum())
 
-    model = VarianceModel(
-        population.cells,
+    # The pass rate of each pooled draw, the draws for metrics that weigh all items equally.
+    n_unreviewed_passes = posterior.passes[: posterior.n_pooled].sum(axis=1)
+    pass_rates = (sum(known_verdicts) + n_unreviewed_passes) / n_items
+    low, high = map(float, np.percentile(pass_rates, INTERVAL_PERCENTILES))
+
+    # Verdicts outside the sample cut off some draws, which moves their mean.
+    mean_moved_by = float(posterior.mean_excess.sum()) / n_items
+    estimated = float(pass_rates.mean()) - mean_moved_by
+
+    variance_model = VarianceModel(
+        cells,
         posterior=posterior,
-        weights=np.full(len(population.cells), 1 / n_items),
+        # One more passing item raises the pass rate by 1 / n_items, whatever its cell.
+        weights=np.full(len(cells), 1 / n_items),
         variance=float(pass_rates.var()),
         quantile=EVEN_QUANTILE,
     )
     return PassRateEstimate(
+        # After the subtraction, the mean can be just outside the interval of the draws.
         estimated=min(max(estimated, low), high),
         low=low,
         high=high,
-        needed=count_needed_reviews(model, half_width),
+        needed=count_needed_reviews(variance_model, half_width),
     )
 
 
@@ -1694,12 +1827,18 @@ def _estimate_pass_rate_from_groups(
     values = make_pass_rate_values(groups, statuses)
     if not values.n_sampled:
         return None
-    draws = draw_metric_values(values, DEFAULT_DRAWS, seed)
-    low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+    drawn_rates = draw_metric_values(values, DEFAULT_DRAWS, seed)
+    low, high = map(float, np.percentile(drawn_rates, UNEVEN_INTERVAL_PERCENTILES))
     # The draws are random, so the estimate could be just outside their interval.
     estimated = min(max(compute_metric_estimate(values), low), high)
+
+    # The variance of the draws is the present variance of the pass rate.
     n_groups = count_needed_uniform_reviews(
-        float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
+        float(drawn_rates.var()),
+        n_reviewed=values.n_sampled,
+        n_unreviewed=values.n_estimated,
+        half_width=half_width,
+        quantile=UNEVEN_QUANTILE,
     )
     # People review items, so the number of groups is converted by their mean size.
     needed = None if n_groups is None else ceil(n_groups * len(statuses) / len(groups))

@@ -170,7 +170,9 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
     pass, so the spread of the draws is the uncertainty of the estimate. A draw takes a pass rate of
     each cell from its posterior, and then a binomial number of passes at this rate.
 
-    The same arguments give the same draws.
+    `n_draws` is the number of draws in which the cells of a pool have a common pass rate. More
+    draws follow in which they differ (see `PosteriorDraws` for which draws serve what). The same
+    arguments give the same draws.
     """
     generator = np.random.default_rng(seed)
     numbers = _choose_draw_numbers(n_draws)
@@ -180,16 +182,18 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
         cells_of_pool = np.flatnonzero(cells.pool == pool)
         rates[:, cells_of_pool] = _draw_pool_rates(cells, cells_of_pool, numbers, generator)
 
-    # The verdicts outside the sample are known, but are drawn with the others at first.
+    # A verdict from outside the sample is known, but the sample represents its item too. So it is
+    # drawn like the others first, and the draw is then limited to what the verdict allows.
     passes = generator.binomial(cells.without_sample_verdict, rates)
     limited = _limit_passes(passes, cells)
-    excess = limited.excess[: numbers.n_estimated]
+    # Only the draws that the estimate uses need a correction for this limit.
+    excess_of_estimate = limited.excess[: numbers.n_estimated]
     return PosteriorDraws(
         limited.passes,
         rates=rates[: numbers.n_pooled],
         n_pooled=numbers.n_pooled,
         n_estimated=numbers.n_estimated,
-        mean_excess=excess.mean(axis=0),
+        mean_excess=excess_of_estimate.mean(axis=0),
     )
 
 
@@ -254,21 +258,30 @@ def _draw_pool_rates(
         return _draw_jeffreys_rates(pool.reviewed, pool.passed, (numbers.n_all, 1), generator)
 
     rates = _draw_rates_by_cell_model(pool.reviewed, pool.passed, numbers, generator)
-    is_pooled = slice(numbers.n_pooled)
+    pooled_rates = rates[: numbers.n_pooled].copy()
     for group in _group_similar_probabilities(pool.inclusion_probability):
-        n_reviewed = pool.reviewed[group].sum()
-        if not n_reviewed:
-            # Nothing is known of these cells but what the model takes from the others.
-            continue
-        # Items of similar inclusion probability are one simple random sample, which shows their
-        # common pass rate better than the model does.
-        common_rates = _draw_jeffreys_rates(
-            n_reviewed, pool.passed[group].sum(), (numbers.n_pooled,), generator
-        )
-        rates[is_pooled, group] = _shift_to_common_rate(
-            rates[is_pooled, group], cell_sizes=pool.sizes[group], common_rates=common_rates
-        )
-    return rates
+        # Of a group without reviews, only the model says something.
+        if pool.reviewed[group].any():
+            pooled_rates[:, group] = _adjust_to_sample(
+                pooled_rates[:, group], pool.select_cells(group), generator
+            )
+    return np.concatenate([pooled_rates, rates[numbers.n_pooled :]])
+
+
+def _adjust_to_sample(
+    rates: FloatArray, cells: _Pool, generator: np.random.Generator
+) -> FloatArray:
+    """Shift the rates of cells, of shape (draws, cells), so that their mean in each draw is a
+    common pass rate that is drawn from all reviews of these cells.
+
+    The cells have similar inclusion probabilities. Their reviews are therefore one simple random
+    sample, which shows the common pass rate better than the model of the cells does.
+    """
+    n_draws = len(rates)
+    common_rates = _draw_jeffreys_rates(
+        cells.reviewed.sum(), cells.passed.sum(), (n_draws,), generator
+    )
+    return _shift_to_common_rate(rates, cell_sizes=cells.sizes, common_rates=common_rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +303,15 @@ class _Pool:
             passed=cells.passed[indexes],
             sizes=reviewed + cells.without_sample_verdict[indexes],
             inclusion_probability=cells.inclusion_probability[indexes],
+        )
+
+    def select_cells(self, indexes: IntArray) -> _Pool:
+        """Return the same data for some of the cells."""
+        return _Pool(
+            self.reviewed[indexes],
+            passed=self.passed[indexes],
+            sizes=self.sizes[indexes],
+            inclusion_probability=self.inclusion_probability[indexes],
         )
 
     @property
@@ -496,28 +518,41 @@ def _compute_evidence(
 ) -> _Evidence:
     """Compute how well the reviews fit each grid point, if the cell is similar to its pool or
     independent of it. Values are logarithms.
+
+    The evidence of a cell for one kind is the probability of this kind times the probability of its
+    reviews, if the cell is of this kind.
     """
-    probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
-    similar = np.log1p(-probability) + _compute_log_evidence(
+    # Of shape (grid points, cells).
+    fit_if_similar = _compute_log_evidence(
         grid.mean * grid.strength, (1 - grid.mean) * grid.strength, reviewed, passed=passed
     )
+    # Of shape (1, cells), because an independent cell has the same prior at all grid points.
     parameter = np.array([prior.parameter])
-    independent = np.log(probability) + _compute_log_evidence(
-        parameter, parameter, reviewed, passed=passed
-    )
+    fit_if_independent = _compute_log_evidence(parameter, parameter, reviewed, passed=passed)
+
+    # The probabilities that a cell is independent get an axis of their own, before the other two.
+    probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
+    similar = np.log1p(-probability) + fit_if_similar
+    independent = np.log(probability) + fit_if_independent
     return _Evidence(independent, total=np.logaddexp(similar, independent))
 
 
 def _draw_means(grid: _PoolGrid, point: IntArray, generator: np.random.Generator) -> FloatArray:
     """Draw a pool's mean around each grid point, so that means between the points occur too.
 
-    The grid has equal steps of an angle whose squared sine is the mean. Its points are dense near
-    0 and 1, where small differences of a rate matter.
+    The grid has equal steps of an angle whose squared sine is the mean, because the Jeffreys prior
+    of a share is uniform on this scale.
+
+    Args:
+        grid: Grid of the parameters of the pool.
+        point: Index of a grid point for each draw.
+        generator: Source of random numbers.
     """
     # The grid points of an angle are adjacent, one for each strength.
     angle_indexes = point // len(POOL_STRENGTHS)
-    half_steps = generator.random(len(point)) - 0.5
-    angles = grid.angles[angle_indexes] + grid.angle_step * half_steps
+    # Up to half a step below or above the angle of the grid point.
+    steps_from_point = generator.random(len(point)) - 0.5
+    angles = grid.angles[angle_indexes] + grid.angle_step * steps_from_point
     means: FloatArray = np.clip(np.sin(angles) ** 2, _MIN_RATE, 1 - _MIN_RATE)
     return means
 
@@ -738,8 +773,10 @@ def _group_positions_by_cell(
 ) -> tuple[dict[CellKey, list[int]], list[int]]:
     """Return the positions of the items of each cell, and the positions of the items without a
     human verdict that no sample can contain.
+
+    All other items are in neither: their verdicts are known and represent no other items, or they
+    have no automatic outcome and the sample has no such items.
     """
-    # Without an automatic outcome, items count only if the sample has such items.
     samples_missing_outcomes = any(
         status.has_sample_verdict and status.automatic is None for status in statuses
     )
@@ -750,18 +787,21 @@ def _group_positions_by_cell(
             continue
         if status.automatic is None and not samples_missing_outcomes:
             continue
-        if status.stratum is not None:
-            key = CellKey(
-                status.automatic,
-                stratum=status.stratum,
-                category=status.category,
-                run_index=status.run_index,
-                context=status.context,
-                source_stratum=status.source_stratum,
-            )
-            positions_by_key.setdefault(key, []).append(position)
-        elif status.human is None:
-            unsampled.append(position)
+
+        if status.stratum is None:
+            # A human verdict on an item outside all strata is known, so nothing is to be estimated.
+            if status.human is None:
+                unsampled.append(position)
+            continue
+        key = CellKey(
+            status.automatic,
+            stratum=status.stratum,
+            category=status.category,
+            run_index=status.run_index,
+            context=status.context,
+            source_stratum=status.source_stratum,
+        )
+        positions_by_key.setdefault(key, []).append(position)
     return positions_by_key, unsampled
 
 
@@ -811,31 +851,52 @@ class VarianceModel:
     """Half-width of the metric's interval, in standard deviations."""
 
     def find_cautious_rates(self) -> FloatArray:
-        """Return the pass rates of a draw with a large variance of the metric.
+        """Return the pass rates, one per cell, of a draw with a large variance of the metric.
 
-        Only few draws (1 minus `_CAUTIOUS_SHARE`) have a larger one.
+        Only few draws (1 minus `_CAUTIOUS_SHARE`) have a larger one. The variance of a draw is that
+        of binomial numbers of passing items: the sum of w² N p (1 - p) over the cells, with the
+        weight w, N unreviewed items and the drawn pass rate p.
         """
-        rates = self.posterior.rates
-        variances = rates * (1 - rates) @ (self.weights**2 * self.cells.unreviewed)
-        smallest_first = np.argsort(variances, kind="stable")
-        place = int(_CAUTIOUS_SHARE * (len(variances) - 1))
-        cautious_rates: FloatArray = rates[smallest_first[place]]
+        drawn_rates = self.posterior.rates
+        variance_per_item = drawn_rates * (1 - drawn_rates)
+        variance_of_draw = variance_per_item @ (self.weights**2 * self.cells.unreviewed)
+
+        smallest_first = np.argsort(variance_of_draw, kind="stable")
+        last_place = len(variance_of_draw) - 1
+        cautious_draw = smallest_first[int(_CAUTIOUS_SHARE * last_place)]
+        cautious_rates: FloatArray = drawn_rates[cautious_draw]
         return cautious_rates
 
     def compute_cell_variances(
         self, cells: Cells, max_reviews: int = 0, rates: FloatArray | None = None
     ) -> FloatArray:
-        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape
-        (cells, reviews). `rates` are the pass rates of the cells, by default the mean rates of the
-        posterior.
+        """Compute the part of the metric's variance that comes from each cell, after 0 to
+        `max_reviews` further reviews, of shape (cells, `max_reviews` + 1). `rates` are the pass
+        rates of the cells, by default the mean rates of the posterior.
+
+        The number of passing items among the N unreviewed items of a cell is beta-binomial, with
+        the variance N p (1 - p) (s + N) / (s + 1). The pass rate is p, and s is the sum of both
+        parameters of the beta distribution: the number of reviews and the prior.
         """
-        rate = (self.posterior.mean_rate if rates is None else rates)[:, np.newaxis]
+        # Cells are rows, and numbers of further reviews are columns.
+        p = (self.posterior.mean_rate if rates is None else rates)[:, np.newaxis]
+        weights = self.weights[:, np.newaxis]
         further = np.arange(max_reviews + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
-        reviewed = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
-        binomial = self.weights[:, np.newaxis] ** 2 * unreviewed * rate * (1 - rate)
-        variance: FloatArray = binomial * (reviewed + unreviewed) / (reviewed + 1)
+        s = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
+
+        binomial_variance = weights**2 * unreviewed * p * (1 - p)
+        variance: FloatArray = binomial_variance * (s + unreviewed) / (s + 1)
         return variance
+
+    def compute_variance_ratio(self) -> float:
+        """Return the variance of the metric, divided by the sum of the variances of its cells.
+
+        The draws learn about a cell from other cells too, so the variance of the metric is not this
+        sum. The ratio is assumed to stay the same after further reviews.
+        """
+        cell_variance = float(self.compute_cell_variances(self.cells).sum())
+        return self.variance / cell_variance if cell_variance > 0 else 1.0
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
@@ -864,18 +925,28 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
     target_variance = (half_width / model.quantile) ** 2
     if model.variance <= target_variance:
         return 0
+    later_variances = _predict_cautious_variances(model)
+    sufficient = np.flatnonzero(later_variances <= target_variance + _ROUNDING_ERROR)
+    if not len(sufficient):
+        return None
+    # The first predicted variance is that after one review.
+    return int(sufficient[0]) + 1
 
-    # The variance of the pool's mean is assumed to decrease in the same way as the variances of the
-    # cells.
-    cell_variance = float(model.compute_cell_variances(model.cells).sum())
-    scale = model.variance / cell_variance if cell_variance > 0 else 1.0
+
+def _predict_cautious_variances(model: VarianceModel) -> FloatArray:
+    """Predict the variance of the metric after 1, 2, ... further reviews, of shape (unreviewed
+    items,). Each review is of the cell where it reduces the variance most.
+
+    The pass rates are those of a draw with a large variance (see
+    `VarianceModel.find_cautious_rates`).
+    """
     rates = model.find_cautious_rates()
-    cautious_variance = float(model.compute_cell_variances(model.cells, rates=rates).sum())
+    variance_now = float(model.compute_cell_variances(model.cells, rates=rates).sum())
     n_unreviewed = int(model.cells.unreviewed.sum())
     reductions, _ = _compute_variance_reductions(model, n_unreviewed, rates)
-    variances = scale * (cautious_variance - np.cumsum(reductions))
-    sufficient = np.flatnonzero(variances <= target_variance + _ROUNDING_ERROR)
-    return int(sufficient[0]) + 1 if len(sufficient) else None
+    later_cell_variances = variance_now - np.cumsum(reductions)
+    later_variances: FloatArray = model.compute_variance_ratio() * later_cell_variances
+    return later_variances
 
 
 def count_needed_uniform_reviews(
@@ -885,17 +956,31 @@ def count_needed_uniform_reviews(
     half_width: float,
     quantile: float = NORMAL_QUANTILE,
 ) -> int | None:
-    """Return the number of needed reviews if further items are drawn like the reviewed items, or
-    None. `quantile` is the half-width of the interval in standard deviations.
+    """Return the number of further reviews for an interval with this half-width, if further items
+    are drawn like the reviewed items. None if this cannot be computed, because all items or none
+    are reviewed.
+
+    The variance of the mean of n of N items, drawn without replacement, is proportional to
+    1/n - 1/N (Cochran, Sampling Techniques, chapter 2). The present variance gives the factor.
+
+    Args:
+        variance: Present variance of the metric.
+        n_reviewed: Number of reviewed items of the sample.
+        n_unreviewed: Number of items without a verdict.
+        half_width: Half-width of the interval, in the unit of the metric.
+        quantile: Half-width of the interval, in standard deviations.
     """
-    target = (half_width / quantile) ** 2
-    total = n_reviewed + n_unreviewed
-    if variance <= target:
+    target_variance = (half_width / quantile) ** 2
+    if variance <= target_variance:
         return 0
     if not n_reviewed or not n_unreviewed:
         return None
-    needed = total * n_reviewed * variance / (target * n_unreviewed + n_reviewed * variance)
-    return min(n_unreviewed, ceil(needed) - n_reviewed)
+
+    # Solution n of target / variance = (1/n - 1/N) / (1/n_reviewed - 1/N).
+    n_items = n_reviewed + n_unreviewed
+    numerator = n_items * n_reviewed * variance
+    n_sufficient = numerator / (target_variance * n_unreviewed + n_reviewed * variance)
+    return min(n_unreviewed, ceil(n_sufficient) - n_reviewed)
 
 
 _ROUNDING_ERROR = 1e-15
@@ -914,18 +999,20 @@ def _compute_variance_reductions(
 ) -> _VarianceReductions:
     """Return by how much each possible review reduces the variance of the metric, and its cell, the
     largest reduction first.
+
+    Each further review of a cell reduces the variance by less than the review before. The reviews
+    of one cell therefore stay in their order.
     """
     n_unreviewed = model.cells.unreviewed
     n_steps = int(min(max_reviews, n_unreviewed.max(initial=0)))
-    variances = model.compute_cell_variances(model.cells, n_steps, rates)
-    # Of shape (cells, steps): by how much each further review of a cell reduces the variance.
-    reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
-    cells = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)
 
+    # Tables with a row for each cell, and a column for its first, second, ... further review.
+    variances = model.compute_cell_variances(model.cells, n_steps, rates)
+    reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
     # A cell has no more reviews than unreviewed items.
-    is_possible = n_unreviewed[:, np.newaxis] > np.arange(n_steps)
-    possible_reductions = reductions[is_possible]
+    is_possible = np.arange(n_steps) < n_unreviewed[:, np.newaxis]
+    cell_indexes, steps = np.nonzero(is_possible)
+
+    possible_reductions = reductions[cell_indexes, steps]
     largest_first = np.argsort(-possible_reductions, kind="stable")
-    return _VarianceReductions(
-        possible_reductions[largest_first], cells[is_possible][largest_first]
-    )
+    return _VarianceReductions(possible_reductions[largest_first], cell_indexes[largest_first])

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import zip_longest
@@ -127,32 +127,44 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
     match_keys = _build_match_keys(runs, ignores_generation=len(generations) > 1)
     questions = _collect_questions(runs, match_keys)
     tasks = _find_tasks(runs, match_keys)
-
-    def identify(outcome: ItemOutcome) -> Cluster:
-        """Return what the outcomes that are matched have in common: the task of a trial, and for
-        other items the key and the question.
-        """
-        match_key = match_keys[outcome.question_key]
-        task = _name_task(outcome, match_key)
-        if task in tasks:
-            return task
-        return (*match_key, _find_question(outcome, questions[match_key]))
+    matching = _Matching(match_keys, questions, tasks)
 
     items = []
-    for identity, outcomes_by_run in _group_outcomes(runs, identify).items():
+    for identity, outcomes_by_run in _group_outcomes(runs, matching).items():
         items += _align_outcomes(identity, outcomes_by_run, is_task=identity in tasks)
     n_other_question = sum(len(texts) > 1 for texts in questions.values())
     return AlignedRuns(items, generations=generations, n_other_question=n_other_question)
 
 
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    """Which items of different runs are the same test case."""
+
+    match_keys: Mapping[QuestionKey, QuestionKey]
+    """Key of an item -> the key without the parts that differ between the runs."""
+    questions: Mapping[QuestionKey, Mapping[str, None]]
+    """Key without these parts -> the different questions of its items."""
+    tasks: Collection[Cluster]
+
+    def identify(self, outcome: ItemOutcome) -> Cluster:
+        """Return what the outcomes that are matched have in common: the task of a trial, and for
+        other items the key and the question.
+        """
+        match_key = self.match_keys[outcome.question_key]
+        task = _name_task(outcome, match_key)
+        if task in self.tasks:
+            return task
+        return (*match_key, _find_question(outcome, self.questions.get(match_key, {})))
+
+
 def _group_outcomes(
-    runs: Sequence[Sequence[ItemOutcome]], identify: Callable[[ItemOutcome], Cluster]
+    runs: Sequence[Sequence[ItemOutcome]], matching: _Matching
 ) -> dict[Cluster, list[list[ItemOutcome]]]:
     """Group outcomes by what identifies them. Each group has a list of outcomes for each run."""
     groups: dict[Cluster, list[list[ItemOutcome]]] = {}
     for run_index, run in enumerate(runs):
         for outcome in run:
-            identity = identify(outcome)
+            identity = matching.identify(outcome)
             if identity not in groups:
                 groups[identity] = [[] for _ in runs]
             groups[identity][run_index].append(outcome)
@@ -222,7 +234,8 @@ def _find_tasks(
         for outcome in run:
             if outcome.group is None or not outcome.question:
                 continue
-            # The name contains the question, so that a candidate has only one.
+            # The name of a task contains its question. Items of a group that have another question
+            # are another candidate.
             task = _name_task(outcome, match_keys[outcome.question_key])
             candidates.add(task)
             first_golden_hash = first_golden_hashes.setdefault(task, outcome.golden_hash)
@@ -274,7 +287,7 @@ def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[
     """Sort the trials of a task so that the first `n_pairs` represent all of them.
 
     They have about the same share of passing trials as all trials with a verdict. The others with a
-    verdict follow, then those without one.
+    verdict follow, then those without one. No run with verdicts has fewer than `n_pairs` of them.
     """
     undecided = [trial for trial in outcomes if trial.verdict is None]
     decided = [trial for trial in outcomes if trial.verdict is not None]
@@ -282,9 +295,7 @@ def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[
         return undecided
     passing_first = sorted(decided, key=lambda trial: not trial.verdict)
 
-    # The sorted trials are divided into `n_pairs` equal parts. The middle of each part is chosen.
-    n_trials = len(decided)
-    chosen_positions = {(2 * pair + 1) * n_trials // (2 * n_pairs) for pair in range(n_pairs)}
+    chosen_positions = _choose_spread_positions(len(passing_first), n_chosen=n_pairs)
     chosen = []
     others = []
     for position, trial in enumerate(passing_first):
@@ -293,6 +304,14 @@ def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[
         else:
             others.append(trial)
     return chosen + others + undecided
+
+
+def _choose_spread_positions(n_positions: int, n_chosen: int) -> set[int]:
+    """Choose positions that are spread evenly over a list: it is divided into `n_chosen` equal
+    parts, and the middle of each part is chosen. Of 6 positions, 2 are chosen: 1 and 4.
+    """
+    # The middle of part p, from 0, is (p + 1/2) * n_positions / n_chosen.
+    return {(2 * part + 1) * n_positions // (2 * n_chosen) for part in range(n_chosen)}
 
 
 _LIVE_ID = re.compile(r"live_[a-z_]+?_\d+-(\d+)-\d+", re.ASCII)
@@ -656,7 +675,12 @@ class _ClusterSums:
 
 
 def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
-    """Add up the passes of runs A and B in each cluster of questions that depend on each other."""
+    """Add up the passes of runs A and B in each cluster of questions that depend on each other.
+
+    The trials of a question are paired so that as many pairs as possible agree. Then only the run
+    with more passes has pairs that the other run does not pass. If the runs have different numbers
+    of trials, the passes are scaled to the same number, and may be fractions.
+    """
     sums_by_cluster: defaultdict[Cluster, _ClusterSum] = defaultdict(_ClusterSum)
     only_a: Number = 0
     only_b: Number = 0
@@ -664,7 +688,6 @@ def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
         passes = _count_passes(question)
         if not passes.size:
             continue
-        # With equally many trials in both runs, these are the numbers of passing trials.
         only_a += max(passes.passed_a - passes.passed_b, 0)
         only_b += max(passes.passed_b - passes.passed_a, 0)
         sums_by_cluster[question[0].cluster].add(passes)
@@ -1144,6 +1167,7 @@ def _build_matrix_item(item: AlignedItem, rate_by_run: Mapping[int, float]) -> M
         rate_by_run: The pass rate of each run, by the index of the run.
     """
     verdicts = [None if outcome is None else outcome.verdict for outcome in item.outcomes]
+    # `compute_upset_score` searches the rates of failing runs among sorted rates of passing ones.
     passing_rates = sorted(rate for run, rate in rate_by_run.items() if verdicts[run] is True)
     failing_rates = [rate for run, rate in rate_by_run.items() if verdicts[run] is False]
     return MatrixItem(

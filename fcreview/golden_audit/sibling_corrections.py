@@ -18,6 +18,11 @@ class _Edit:
     end: int
     new: Sequence[Call]
 
+    @property
+    def n_replaced(self) -> int:
+        """Number of old calls that are replaced; 0 if calls are only inserted."""
+        return self.end - self.start
+
 
 def transfer_correction(
     old_calls: Sequence[Call], new_calls: Sequence[Call], sibling_calls: Sequence[Call]
@@ -38,13 +43,13 @@ def transfer_correction(
         if neighbour not in sibling_place or not _is_together(edit, sibling_place):
             return None
 
-        start = sibling_place[neighbour]
-        is_behind_neighbour = neighbour < edit.start
-        if is_behind_neighbour:
-            start += 1
-        stop = start + edit.end - edit.start
+        place_of_neighbour = sibling_place[neighbour]
+        # The neighbour is the first replaced call, or the call before or after inserted ones.
+        is_inserted_after = neighbour < edit.start
+        start = place_of_neighbour + 1 if is_inserted_after else place_of_neighbour
+        stop = start + edit.n_replaced
         # The sibling may have the calls in another turn.
-        turn = sibling_calls[sibling_place[neighbour]].turn
+        turn = sibling_calls[place_of_neighbour].turn
         corrected[start:stop] = [replace(call, turn=turn) for call in edit.new]
     return _number_calls(corrected)
 
@@ -80,8 +85,7 @@ def _find_neighbour(edit: _Edit, old_calls: Sequence[Call]) -> int:
     It is the first replaced call. If calls are only inserted, it is the call before them, or the
     call after them if there is no call before or if only the call after is in their turn.
     """
-    has_replaced_calls = edit.end > edit.start
-    if has_replaced_calls or edit.start == 0:
+    if edit.n_replaced or edit.start == 0:
         return edit.start
     if edit.start < len(old_calls) and edit.new[0].turn == old_calls[edit.start].turn:
         return edit.start

@@ -209,13 +209,15 @@ class _Facts:
         self.messages = messages
         self.golden = [call for call in golden if not is_read_only(call.name)]
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]
-        self._results_by_call = {
+        results_by_call = {
             message.call_id: message.content
             for message in messages
             if message.role == "tool" and message.call_id
         }
-        self.results = list(self._results_by_call.values())
-        self.writes = list(self._list_writes())
+        self.results = list(results_by_call.values())
+        self.writes = list(_list_writes(messages, results_by_call))
+
+        # `_match_writes` divides the calls that write data into these four.
         self.done: dict[int, _Write] = {}
         """Index of a golden action -> the call that performed the action."""
         self.wrong: list[_Write] = []
@@ -226,24 +228,6 @@ class _Facts:
         self.refused: dict[int, _Write] = {}
         """Index of a golden action -> the refused call that equals it."""
         self._match_writes()
-
-    def _list_writes(self) -> Iterator[_Write]:
-        """Yield the calls in the conversation that can change data, with whether the environment
-        refused them.
-        """
-        for number, message in enumerate(self.messages, start=1):
-            if message.is_given:
-                continue
-            for call, call_id in zip(message.calls, message.ids, strict=True):
-                if is_read_only(call.name):
-                    continue
-                result = self._results_by_call.get(call_id, "")
-                yield _Write(
-                    call,
-                    message=number,
-                    refused=is_refusal(result),
-                    by_user=message.role == "user",
-                )
 
     @property
     def missing_action_indexes(self) -> list[int]:
@@ -265,7 +249,7 @@ class _Facts:
 
     def _match_writes(self) -> None:
         """Match the calls that change data with the golden actions, and find the calls that are
-        wrong.
+        wrong. This fills `done`, `wrong`, `handovers` and `refused`.
         """
         for write in self.writes:
             self._match_write(write)
@@ -395,7 +379,9 @@ class _Facts:
         """Return the step at which the user asked for a wrong call, or None if the call is the
         model's fault.
 
-        Values that differ from the most similar golden action may come from the user's messages.
+        Values that differ from the most similar golden action may come from the user's messages. A
+        user who withdraws a value that the action needs comes first. Else the user may have made a
+        wrong choice or, if the call has no wrong value but too few, an incomplete one.
         """
         similar_action = self._find_most_similar_action(write.call)
         if similar_action is None:
@@ -416,10 +402,12 @@ class _Facts:
                 _list_payment_methods(given_arguments), _list_payment_methods(golden_arguments)
             )
 
-        step = user.find_retraction(omitted_values) or user.find_wrong_choice(wrong_values)
-        if step is None and not wrong_values:
-            step = user.find_incomplete_choice(given_values, omitted_values)
-        return step
+        step = user.find_retraction(omitted_values)
+        if step is not None:
+            return step
+        if wrong_values:
+            return user.find_wrong_choice(wrong_values)
+        return user.find_incomplete_choice(given_values, omitted_values)
 
     def find_wrong_calculations(self) -> Iterator[DecisiveStep]:
         """Yield a step for each calculation that shares numbers with a golden calculation but
@@ -550,26 +538,29 @@ class _Facts:
         needs. If the user never names one, it is the last reply. But if the user had to choose from
         values that the results of tools describe, the user made the mistake.
         """
-        user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
         needed_values: list[str] = []
         for index in self.missing_action_indexes:
             needed_values += _list_identifiers(_get_first_accepted_values(self.golden[index]))
 
+        # Messages are numbered from 1, so all of them come before this number.
+        after_all_messages = len(self.messages) + 1
+        user = _UserMessages(self.messages, after_all_messages, self.collect_descriptions())
         mentions: list[int] = []
         for value in needed_values:
             mentions += user.find_messages_with(value)
+        reason = self._explain_missing_action(function_name)
+        if mentions:
+            step = self._find_reply_after(max(mentions))
+            return DecisiveStep(step, kind="missing_action", reason=reason)
+
         has_choice = any(user.descriptions.has_description(value) for value in needed_values)
-        if not mentions and has_choice and user.turns:
-            # The turns of the user are in reverse order.
-            last_number, _ = user.turns[0]
+        if has_choice and user.turns_latest_first:
+            last_number, _ = user.turns_latest_first[0]
             reason = f"The user never states the values that {function_name} needs."
             return DecisiveStep(last_number, kind="user_omission", reason=reason)
 
-        # Without a mention, no reply follows, which gives the last reply.
-        last_mention = max(mentions, default=len(self.messages))
-        step = self._find_reply_after(last_mention)
-        reason = self._explain_missing_action(function_name)
-        return DecisiveStep(step, kind="missing_action", reason=reason)
+        last_reply, _ = self._list_replies()[-1]
+        return DecisiveStep(last_reply, kind="missing_action", reason=reason)
 
     def _explain_missing_action(self, function_name: str) -> str:
         made_calls = [write.call for write in self.writes]
@@ -619,25 +610,24 @@ class _UserMessages:
             for number, message in enumerate(messages, start=1)
             if message.role == "user" and number < before and message.content
         ]
-        self.turns = texts[::-1]
-        """(number, text) of these messages, latest first."""
+        self.turns_latest_first = texts[::-1]
+        """(number, text) of these messages."""
         self.descriptions = descriptions
 
     def find_messages_with(self, value: str) -> list[int]:
         """Return the numbers of the user's messages that contain a value, or name the object
-        whose id it is.
+        whose id it is, the latest message first.
         """
         return [
             number
-            for number, text in self.turns
+            for number, text in self.turns_latest_first
             if value.lower() in text.lower()
             or self.descriptions.is_named_in(value, extract_words(text))
         ]
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the last message that withdraws one of the omitted values."""
-        # The latest message first.
-        for number, text in self.turns:
+        for number, text in self.turns_latest_first:
             if not _RETRACTION.search(text):
                 continue
             words = extract_words(text)
@@ -667,9 +657,10 @@ class _UserMessages:
         for method in given_methods:
             if method in golden_methods:
                 continue
+            # A user names the kind, such as `gift card` for `gift_card_1234`.
             words_of_method = extract_words(method.replace("_", " "))
             kind = {word for word in words_of_method if not word.isdigit()}
-            for number, text in self.turns:
+            for number, text in self.turns_latest_first:
                 if kind and kind <= extract_words(text):
                     reason = "The user chooses a payment method that no golden action uses."
                     return DecisiveStep(number, kind="user_choice", reason=reason)
@@ -683,16 +674,42 @@ class _UserMessages:
 
         An object, such as a flight, is described if the result of a tool contains its description.
         """
-        described = [value for value in given_values if self.descriptions.has_description(value)]
-        names_omitted = any(self.find_messages_with(value) for value in omitted_values)
-        if not omitted_values or not described or names_omitted:
+        described_objects = [
+            value for value in given_values if self.descriptions.has_description(value)
+        ]
+        if not omitted_values or not described_objects:
             return None
-        for number, text in self.turns:
+        if any(self.find_messages_with(value) for value in omitted_values):
+            # The user asked for an object that the call omits, so the model forgot it.
+            return None
+
+        for number, text in self.turns_latest_first:
             words = extract_words(text)
-            if all(self.descriptions.is_named_in(value, words) for value in described):
+            if all(self.descriptions.is_named_in(value, words) for value in described_objects):
                 reason = "The user does not name all objects that a golden action needs."
                 return DecisiveStep(number, kind="user_choice", reason=reason)
         return None
+
+
+def _list_writes(
+    messages: Sequence[ChatMessage], results_by_call: Mapping[str, str]
+) -> Iterator[_Write]:
+    """Yield the calls in the conversation that can change data, with whether the environment
+    refused them. `results_by_call` maps the id of a call to its result.
+    """
+    for number, message in enumerate(messages, start=1):
+        if message.is_given:
+            continue
+        for call, call_id in zip(message.calls, message.ids, strict=True):
+            if is_read_only(call.name):
+                continue
+            result = results_by_call.get(call_id, "")
+            yield _Write(
+                call,
+                message=number,
+                refused=is_refusal(result),
+                by_user=message.role == "user",
+            )
 
 
 def _is_wrong_calculation(call: Call, golden_numbers: Sequence[Counter[str]]) -> bool:
@@ -782,7 +799,9 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> _ValueDiff
 
 
 def _list_inner_values(path: str, given: Any, wanted: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, given value, wanted value) of the values in two objects or lists."""
+    """Yield (path, given value, wanted value) of the values in two objects or lists. Objects with
+    different keys have no common values, and lists must have the same length.
+    """
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         for name, value in given.items():
             yield f"{path}.{name}", value, wanted[name]

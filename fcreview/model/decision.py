@@ -128,6 +128,7 @@ def find_disagreements(
     """
     current_opinions = group_by_target(opinion for opinion in opinions if not opinion.stale)
     disagreements = []
+    # The first key of these verdicts is always `item`/`correct`, even if nobody reviewed the item.
     for target_criterion, collected in collect_verdicts(opinions, context).items():
         _, criterion = target_criterion
         opinions_on_target = current_opinions.get(target_criterion, [])
@@ -359,21 +360,34 @@ def has_seen_other_verdicts(
             continue
         shown_as = event.presentation or 1
         if shown_as in decided_presentations:
+            # Once the item is decided, this presentation shows the verdicts of others anyway. Later
+            # events on it do not mean that they were seen before the other presentation.
             continue
         if event.blind is False:
             return True
 
         # Only events until then count, so that a later undo does not hide the verdicts again.
         events_until_then = events[:n_events]
-        retracted = find_retracted_events(events_until_then)
         opinions = fold_events(
-            events_until_then, retracted, prediction_hash, golden_hash, presentation=shown_as
+            events_until_then,
+            find_retracted_events(events_until_then),
+            prediction_hash,
+            golden_hash,
+            presentation=shown_as,
         )
-        item_decision, *_ = decide(opinions, context, annotator)
-        has_verdict = item_decision.mine is not None
-        if has_verdict:
+        if _has_verdict_on_item(opinions, context, annotator):
             decided_presentations.add(shown_as)
     return presentation in decided_presentations
+
+
+def _has_verdict_on_item(
+    opinions: Sequence[Opinion], context: RollUpContext, annotator: str
+) -> bool:
+    """Whether an annotator's opinions decide the item: they have a verdict on it, or on parts and
+    criteria from which one follows.
+    """
+    item_decision, *_ = decide(opinions, context, annotator)
+    return item_decision.mine is not None
 
 
 def decide(
@@ -395,7 +409,8 @@ def decide(
         policy: Whether a majority decides, or only a unanimous verdict.
     """
     opinions_by_target = group_by_target(opinions)
-    # A fast path, because most items have a single opinion.
+    # A fast path, because most items have a single opinion, on `item`/`correct`. It contradicts no
+    # other opinion, and it is no mark of an incident, which has a criterion of its own.
     is_single_opinion = len(opinions) == 1 and ITEM_CORRECT in opinions_by_target
     if is_single_opinion and is_current_review(opinions[0]):
         decision = _decide_by_single_opinion(opinions[0], annotator)
@@ -434,12 +449,15 @@ def apply_golden_fix(decision: Decision, fix: GoldenFixDecision, verdict: bool |
     if fix.golden_fix is not None:
         decision.golden_fix = fix.golden_fix
     elif fix.status in (DISPUTED_FIX, REJECTED):
+        # No fix holds, so the fix that an annotator of the item recorded does not hold either.
         decision.golden_fix = None
 
     decision.golden_verdict = verdict
-    if verdict is None or decision.decided_by in RESOLUTIONS:
+    is_decided_by_annotators = decision.decided_by in RESOLUTIONS
+    if verdict is None or is_decided_by_annotators:
         return
     decision.derived = verdict
+    # A disagreement of annotators stays marked as one.
     if decision.decided_by is None:
         decision.decided_by = ERRATUM
 
@@ -484,30 +502,25 @@ def _apply_derived_verdicts(
     """
     if not context.derivation.derives_verdicts:
         return decisions
-    overriding = _find_overriding_decisions(decisions, context)
-    if not overriding:
+    overriding_decisions = _find_overriding_decisions(decisions, context)
+    if not overriding_decisions:
         return decisions
 
-    overrides = {
-        target_criterion: decision.human for target_criterion, decision in overriding.items()
-    }
-    decision_by_target = {(decision.target, decision.criterion): decision for decision in decisions}
-    for target_criterion in context.derivation.list_derivable_targets(overrides, context.automatic):
-        decision = decision_by_target.get(target_criterion)
-        if decision is not None and not _can_derive(decision, collected):
+    overrides = {key: decision.human for key, decision in overriding_decisions.items()}
+    all_decisions = {(decision.target, decision.criterion): decision for decision in decisions}
+    for key in context.derivation.list_derivable_targets(overrides, context.automatic):
+        if key in all_decisions and not _can_derive(all_decisions[key], collected):
             continue
-        verdict = _derive_changed_verdict(target_criterion, overrides, context)
+        verdict = _derive_changed_verdict(key, overrides, context)
         if verdict is None:
             continue
 
         # The decisions on other targets and criteria from which the verdict follows.
-        sources = context.derivation.find_sources(target_criterion, overrides)
-        deciding = [overriding[source] for source in sources if source in overriding]
-        if decision is None:
-            decision = Decision(*target_criterion)
-            decision_by_target[target_criterion] = decision
+        sources = context.derivation.find_sources(key, overrides)
+        deciding = [overriding_decisions[source] for source in sources if source in overrides]
+        decision = all_decisions.setdefault(key, Decision(*key))
         _set_derived_verdict(decision, verdict, deciding)
-    return list(decision_by_target.values())
+    return list(all_decisions.values())
 
 
 def _derive_changed_verdict(
@@ -558,6 +571,8 @@ def _can_derive(
 def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[Decision]) -> None:
     """Set the derived verdict of a decision. It is as certain as the least certain decision in
     `deciding`, from which it follows.
+
+    If annotators disagree, the disagreement stays open in all fields for human verdicts.
     """
     decision.derived = verdict
     if decision.decided_by == DISPUTED:
@@ -664,7 +679,8 @@ def _decide_item(
     decision.annotators = sorted(
         {*decision.annotators, *_list_annotators_of_parts(all_opinions, collected)}
     )
-    # An adjudication of parts decides the item, even if nobody gave a verdict on the item.
+    # `_decide_target` counts the verdicts on the item itself. If there is none, but an adjudication
+    # of parts decides the item, the adjudicator counts.
     if not decision.n_verdicts and collected.adjudication is not None:
         decision.n_verdicts = 1
 
@@ -731,6 +747,7 @@ def _decide_target(
         *target_criterion,
         human=outcome.verdict,
         decided_by=outcome.decided_by,
+        # The same until `set_verdicts_without_bulk` leaves out bulk reviews.
         individual=outcome.verdict,
         individual_by=outcome.decided_by,
         mine=collected.independent.get(annotator) if annotator else None,

@@ -219,7 +219,8 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
 
     if context.needs is not None:
         return _roll_up_by_needs(context.needs, overriding, benchmark_verdicts)
-    # Without `needs`, all calls of all turns must pass.
+    # Without `needs`, all calls of all turns must pass. A part that fails only by the benchmark
+    # counts as unknown: the item cannot pass with it, but fails only if the annotator fails a part.
     confirmed_passes = _select_confirmed_passes(benchmark_verdicts, overriding)
     return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
 
@@ -523,15 +524,17 @@ def _add_verdicts_from_parts(
     if item_verdicts.adjudication is None:
         item_verdicts.adjudication = roll_up_parts(adjudicated, context)
 
-    own_verdicts = _collect_part_verdicts_by_annotator(part_opinions)
-    for name, verdict in _derive_item_verdicts(own_verdicts, adjudicated, context).items():
+    # These verdicts are compared between annotators, so it is noted that some of them are derived.
+    own_part_verdicts = _collect_part_verdicts_by_annotator(part_opinions)
+    derived_verdicts = _derive_item_verdicts(own_part_verdicts, adjudicated, context)
+    for name, verdict in derived_verdicts.items():
         if not is_definite(item_verdicts.verdicts.get(name)):
             item_verdicts.verdicts[name] = verdict
             item_verdicts.has_derived = True
 
     # What the annotator alone thinks, without the adjudicator and the other annotators.
-    for name, own in own_verdicts.items():
-        independent = roll_up_parts(own, context)
+    for name, part_verdicts in own_part_verdicts.items():
+        independent = roll_up_parts(part_verdicts, context)
         if independent is not None and not is_definite(item_verdicts.independent.get(name)):
             item_verdicts.independent[name] = independent
 
@@ -550,7 +553,8 @@ def _collect_part_verdicts_by_annotator(
 def _derive_item_verdicts(
     own_verdicts: Mapping[str, PartVerdicts], adjudicated: PartVerdicts, context: RollUpContext
 ) -> dict[str, bool]:
-    """Derive the item verdict of each annotator from verdicts on parts.
+    """Derive the item verdict of each annotator from verdicts on parts. Annotators for whom none
+    follows are omitted.
 
     Adjudicated verdicts replace the annotator's own ones. An annotator who only confirms the
     benchmark's verdicts gets no item verdict, with one exception: if another annotator overrides
@@ -558,17 +562,17 @@ def _derive_item_verdicts(
     verdict is then the benchmark's.
     """
     part_verdicts = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
+    # None for annotators who only confirm the benchmark's verdicts.
     rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in part_verdicts.items()}
     overriding = [part_verdicts[name] for name, verdict in rolled_up.items() if verdict is not None]
+    benchmark_verdict = roll_up_benchmark_verdicts(context)
 
     derived: dict[str, bool] = {}
     for name, item_verdict in rolled_up.items():
+        if item_verdict is None and _contradicts_any(part_verdicts[name], overriding):
+            item_verdict = benchmark_verdict
         if item_verdict is not None:
             derived[name] = item_verdict
-        elif _contradicts_any(part_verdicts[name], overriding):
-            benchmark_verdict = roll_up_benchmark_verdicts(context)
-            if benchmark_verdict is not None:
-                derived[name] = benchmark_verdict
     return derived
 
 
@@ -596,18 +600,21 @@ def _add_verdicts_from_criteria(
     if len(definite.by_annotator) < 2:
         return
 
-    # Verdicts that are added below must not count as disputed.
+    # These are the disputes about given verdicts, before derived ones are added.
     disputed = _find_disputed_targets(collected)
     # Adjudicated verdicts replace those of each annotator.
-    combined = {
+    verdicts_by_annotator = {
         name: {**own, **definite.adjudicated} for name, own in definite.by_annotator.items()
     }
-    _add_to_reviewed_criteria(
-        collected, combined, _list_reviewed_targets(definite.by_annotator), context
-    )
-    # A criterion that nobody reviewed is added only if it is disputed for another reason.
-    undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
-    _add_disputed_criteria(collected, undisputed, context)
+    reviewed_targets = _list_reviewed_targets(definite.by_annotator)
+    _add_to_reviewed_criteria(collected, verdicts_by_annotator, reviewed_targets, context)
+
+    # A criterion that nobody reviewed is added only if annotators differ on it for a reason that is
+    # not a dispute already. So nothing is derived from the disputed verdicts.
+    undisputed_verdicts = {
+        name: _omit_keys(verdicts, disputed) for name, verdicts in verdicts_by_annotator.items()
+    }
+    _add_disputed_criteria(collected, undisputed_verdicts, context)
 
 
 def _add_to_reviewed_criteria(
@@ -616,15 +623,23 @@ def _add_to_reviewed_criteria(
     reviewed_targets: Iterable[TargetCriterion],
     context: RollUpContext,
 ) -> None:
-    """Add derived verdicts on criteria that somebody reviewed, for the annotators who did not."""
+    """Add derived verdicts on criteria that somebody reviewed, for the annotators who did not.
+
+    Args:
+        collected: Target and criterion -> verdicts of the annotators. It is changed.
+        verdicts_by_annotator: Annotator -> target and criterion -> verdict, from which others
+            follow.
+        reviewed_targets: The targets and criteria that somebody reviewed.
+        context: Data by which verdicts follow from other verdicts.
+    """
     for target_criterion in reviewed_targets:
-        verdicts = collected[target_criterion]
+        on_target = collected[target_criterion]
         derived = _derive_verdict_by_annotator(target_criterion, verdicts_by_annotator, context)
         for name, verdict in derived.items():
             # An annotator who is unsure about a criterion leaves the verdict on it to the others.
-            if name not in verdicts.verdicts:
-                verdicts.verdicts[name] = verdict
-                verdicts.has_derived = True
+            if name not in on_target.verdicts:
+                on_target.verdicts[name] = verdict
+                on_target.has_derived = True
 
 
 def _add_disputed_criteria(
@@ -713,16 +728,16 @@ def _derive_verdict_by_annotator(
     overrides_by_annotator = {
         name: _select_overriding(own, sources, context.automatic) for name, own in verdicts.items()
     }
-    overridden_targets = set(_list_reviewed_targets(overrides_by_annotator))
+    overridden_by_anyone = set(_list_reviewed_targets(overrides_by_annotator))
 
     derived: dict[str, Any] = {}
-    for name, own in verdicts.items():
-        overrides = overrides_by_annotator[name]
+    for name, own_verdicts in verdicts.items():
+        own_overrides = overrides_by_annotator[name]
         verdict = context.derivation.derive(
-            target_criterion, overrides, context.metadata, context.automatic
+            target_criterion, own_overrides, context.metadata, context.automatic
         )
-        only_confirms = not overrides and not overridden_targets.isdisjoint(own)
-        if verdict is None and only_confirms:
+        confirms_overridden_verdict = not overridden_by_anyone.isdisjoint(own_verdicts)
+        if verdict is None and not own_overrides and confirms_overridden_verdict:
             verdict = context.automatic.get(target_criterion)
         if verdict is not None:
             derived[name] = verdict

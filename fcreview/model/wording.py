@@ -374,16 +374,21 @@ def read_header_accuracy(
         n_known_items: Number of known items. They must all be failures that the header counts.
         n_known_passed: Number of known items that pass.
     """
-    if not isinstance(header, dict) or n_known_passed:
+    if not isinstance(header, dict):
+        return None
+    if n_known_passed:
+        # Passed items are only known from the result file, so it is not missing.
         return None
     passed = header.get("correct_count")
     total = header.get("total_count")
     if not isinstance(passed, int) or not isinstance(total, int):
         return None
 
-    n_failed = total - passed
+    # If no item passes, the score file lists all items, so that none is unknown. If all pass, it
+    # lists none.
     has_passes_and_failures = 0 < passed < total
-    if not has_passes_and_failures or n_failed < n_known_items:
+    n_failed = total - passed
+    if not has_passes_and_failures or n_known_items > n_failed:
         return None
     return HeaderAccuracy(passed, total)
 

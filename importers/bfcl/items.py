@@ -90,7 +90,8 @@ class GoldenCorrector(CategoryCorrections):
         if not is_changed:
             return CorrectedItem(item, erratum=correction.erratum)
 
-        # The copy is kept with the item, for the next run with the same errata.
+        # All runs share the item. So its cache keeps the copy for the next run with these errata,
+        # beside the compiled golden calls, whose keys begin with "golden:".
         key = f"errata:{self._errata.digest}:{item_id}"
         corrected = item.expected_calls_cache.get(key)
         if corrected is None:
@@ -239,21 +240,37 @@ def _build_single_turn_item(
     # The evaluation of equal replies is shared by all runs, and with it their items.
     reply = evaluate_record(inputs.corrected.item, record, settings)
     incident = incidents.find_incident(record)
-    is_shareable = _is_shareable(inputs, record, reply, incident)
+    make_item = partial(
+        _make_single_turn_item, context, inputs, record, settings, reply=reply, incident=incident
+    )
+    if not _is_shareable(inputs, record, reply, incident):
+        return make_item()
 
     key = (inputs.id, context.score_file_name, inputs.official)
     item_of_other_run = reply.items.get(key)
-    if item_of_other_run is not None and is_shareable:
+    if item_of_other_run is not None:
         return _copy_item(item_of_other_run, inputs, record, incident)
+    # Later runs with this reply copy the item.
+    reply.items[key] = make_item()
+    return reply.items[key]
 
+
+def _make_single_turn_item(
+    context: CategoryContext,
+    inputs: ItemInputs,
+    record: dict[str, Any],
+    settings: EvaluationSettings,
+    *,
+    reply: EvaluatedReply,
+    incident: Incident | None,
+) -> Item:
+    """Make the item of a result record with one evaluated reply."""
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
     if _names_decoder(reply.evaluation):
         _add_decoder_to_verdict(item, context)
     apply_record_incident(item, incident, record)
     _flag_undecoded_call(item, incident, is_undecoded=reply.is_undecoded)
-    if is_shareable:
-        reply.items[key] = item
     return item
 
 
@@ -261,10 +278,16 @@ def _is_shareable(
     inputs: ItemInputs, record: dict[str, Any], reply: EvaluatedReply, incident: Incident | None
 ) -> bool:
     """Whether all records with this reply, official verdict and score file give equal items."""
-    if not reply.is_cached or inputs.official is False:
+    # The item is kept with the reply, so the reply itself must be kept.
+    if not reply.is_cached:
         return False
+    # An official fail quotes the score entry of its own run.
+    if inputs.official is False:
+        return False
+    # Another run may have other errata.
     if inputs.corrected.original is not None or inputs.corrected.erratum is not None:
         return False
+    # Further fields and the latencies of steps become a part of the item, and differ by run.
     if not record.keys() <= SHAREABLE_FIELDS or type(record.get("latency")) is list:
         return False
     # Whether the request failed depends on the tokens too, not only on the reply.
@@ -508,9 +531,10 @@ def _add_decoder_to_verdict(item: Item, context: CategoryContext) -> None:
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
     """Set where the first error of an item is, and the text that describes it.
 
-    Two programs look for it: the comparison of the pairs, and the checker (`evaluation`). The
-    checker is right about the place; the comparison often has the better text. A reply that cannot
-    be decoded has a text but no place.
+    Two programs look for it: the comparison of the pairs, and the checker (`evaluation`, which is
+    None without recomputed verdict). If the checker names a place, that is the place of the error;
+    the text is often better in the comparison. A reply that cannot be decoded has a text but no
+    place.
     """
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:MAX_TEXT_LENGTH]
@@ -518,12 +542,12 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
 
     difference = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
     difference.apply_to(item)
+    if evaluation is not None and evaluation.function is not None:
+        set_difference_location(item, evaluation.function, evaluation.argument)
+
     text = difference.text
     if evaluation is not None:
         text = _choose_difference_text(difference, evaluation)
-        if evaluation.function is not None:
-            set_difference_location(item, evaluation.function, evaluation.argument)
-
     # Without a difference, the first line of the official verdict's rationale explains the failure.
     if text is None and item.verdicts and item.verdicts[0].rationale:
         text, _, _ = item.verdicts[0].rationale.partition("\n")
@@ -565,8 +589,8 @@ def _fill_multi_turn(
 ) -> None:
     """Add the trajectory of a result record to an item: the messages and calls of all turns.
 
-    Its verdict is not recomputed, because that would need the simulated apps of BFCL. The score
-    entry of a failing item tells what went wrong.
+    Its verdict needs the simulated apps of BFCL. It is recomputed only if the user allowed the
+    import to execute calls with them. The score entry of a failing item tells what went wrong.
     """
     dataset_item = inputs.corrected.item
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
@@ -592,6 +616,8 @@ def _fill_multi_turn(
         scores.add_multi_turn_details(entry.record, item.extra)
         _set_failing_turn(item)
         _add_decisive_step(item, context)
+    # Without a score entry, an item that fails only by the recomputed verdict, or whose official
+    # verdict is unknown, has at least the difference from the golden answer.
     elif item.official is None or item.rule is False:
         set_first_difference(item, item.pairs, None)
 
@@ -623,20 +649,19 @@ def _recompute_multi_turn(
     if verdict.valid is None:
         return
 
-    by = executor.package
     if original_item is not None:
         original = recompute(original_item)
         if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
             item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
-            by = CHECKER_WITH_ERRATA
 
+    do_errata_change_verdict = item.extra.without_errata is not None
     item.rule_error_type = verdict.error_type
     rule_verdict = Verdict(
         "rule",
         verdict.valid,
         error_type=verdict.error_type,
         rationale=verdict.message,
-        by=by,
+        by=CHECKER_WITH_ERRATA if do_errata_change_verdict else executor.package,
     )
     item.verdicts.append(rule_verdict)
 
@@ -675,13 +700,18 @@ def _set_final_answer(item: Item, dataset_item: DatasetItem, final_answer: str |
 
 
 def _set_failing_turn(item: Item) -> None:
-    """Add a verdict on the turn at which the checker stopped, and set the first difference."""
+    """Add a verdict on the turn at which the checker stopped, and set the first difference.
+
+    The item fails officially, and its official verdict is the first in its list.
+    """
     failing_turn = item.extra.failing_turn
     pairs = item.pairs
     if failing_turn is not None:
-        item.verdicts.append(replace(item.verdicts[0], target=turn_address(failing_turn)))
+        official_verdict = item.verdicts[0]
+        item.verdicts.append(replace(official_verdict, target=turn_address(failing_turn)))
         pairs = [pair for pair in item.pairs if pair.turn == failing_turn]
     elif item.error_type in WHOLE_ITEM_ERRORS:
+        # No call caused the error. So no difference of a call explains it, only the rationale.
         pairs = []
     set_first_difference(item, pairs, None)
 
@@ -715,6 +745,8 @@ def _has_undecoded_step(item: Item) -> bool:
     steps_with_calls = {(call.turn, call.step) for call in item.predicted}
     names = function_names(item.functions)
     for message in item.messages:
+        # An assistant message of the question has the step -1, and a message with a name has the
+        # reasoning before a reply.
         is_reply = message.role == "assistant" and message.name is None and message.step >= 0
         if not is_reply or (message.turn, message.step) in steps_with_calls:
             continue

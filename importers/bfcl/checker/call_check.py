@@ -146,6 +146,8 @@ def check_object_list(
     """
     mismatch = Mismatch("list_dict_checker:unclear", "the golden answer accepts no list here")
     for golden in accepted_lists:
+        # The text "", which marks an optional argument, has the length 0. So `list_dict_checker` of
+        # `ast_checker.py` treats it as the empty list.
         if not isinstance(golden, (list, str)):
             continue
         found = _check_object_elements(values, golden, is_v1=is_v1)
@@ -196,8 +198,11 @@ def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch 
         return _check_value_of_other_type(parameter, converted)
     if parameter.element_type is not None and not _has_expected_element_types(parameter, converted):
         return _make_element_type_mismatch(parameter, converted)
-    compared_type = object if parameter.is_variable else parameter.expected_type
-    return _compare_with_accepted_values(parameter, converted, compared_type)
+    # The value has the declared type. If the golden answer has another one, it is the name of a
+    # variable, which `ast_checker.py` compares by equality, without normalising.
+    if parameter.is_variable:
+        return _compare_with_accepted_values(parameter, converted, compared_type=object)
+    return _compare_with_accepted_values(parameter, converted, parameter.expected_type)
 
 
 def _check_value_of_other_type(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
@@ -543,11 +548,10 @@ def pair_calls(
     """
     # Java and JavaScript calls have source text as arguments, which is converted to values first.
     has_source_text = rules.language != "python"
-    converted = predicted
+    compared_calls = predicted
     if has_source_text:
-        expected = _compile_if_checkable(item, rules)
-        converted = [_convert_source_arguments(call, expected) for call in predicted]
-    pairs = align_calls(item.golden_calls, converted, COMPARISON_RULES)
+        compared_calls = _convert_source_calls(predicted, item, rules)
+    pairs = align_calls(item.golden_calls, compared_calls, COMPARISON_RULES)
 
     # Most replies are right. Their pairs need no golden calls in the form of the checker, which
     # take time to make.
@@ -557,21 +561,29 @@ def pair_calls(
 
     expected = _compile_if_checkable(item, rules)
     for pair in pairs:
-        if pair.golden is None or pair.predicted is None:
+        golden = _get_checkable_golden_call(pair, expected)
+        if golden is None or pair.predicted is None:
             continue
-        # If the golden answer cannot be checked, `expected` is empty.
-        if pair.golden >= len(expected):
-            continue
-        golden = expected[pair.golden]
         call = predicted[pair.predicted]
-        if call.arguments is None or not golden.is_checkable:
+        if call.arguments is None:
             continue
-        converted_arguments = converted[pair.predicted].arguments or {}
-        _align_diff_with_checker(pair, golden, call, converted_arguments)
+        compared_arguments = compared_calls[pair.predicted].arguments or {}
+        _align_diff_with_checker(pair, golden, call, compared_arguments)
         if with_schema_violations:
             _add_schema_violations(pair, golden, call.arguments)
         _update_state(pair)
     return pairs
+
+
+def _get_checkable_golden_call(pair: CallPair, expected: list[ExpectedCall]) -> ExpectedCall | None:
+    """Return the golden call of a pair in the form of the checker. None if the pair has no golden
+    call, or one that the checker does not compare.
+    """
+    # `expected` is empty if the golden answer cannot be checked.
+    if pair.golden is None or pair.golden >= len(expected):
+        return None
+    golden = expected[pair.golden]
+    return golden if golden.is_checkable else None
 
 
 def _update_state(pair: CallPair) -> None:
@@ -587,6 +599,12 @@ def _compile_if_checkable(item: DatasetItem, rules: CategoryRules) -> list[Expec
         return compile_expected_calls(item, rules)
     except UncheckableItem:
         return []
+
+
+def _convert_source_calls(calls: list[Call], item: DatasetItem, rules: CategoryRules) -> list[Call]:
+    """Return calls with the arguments as values instead of Java or JavaScript source text."""
+    expected = _compile_if_checkable(item, rules)
+    return [_convert_source_arguments(call, expected) for call in calls]
 
 
 def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
@@ -623,7 +641,7 @@ def _find_expected_call(name: str, expected: list[ExpectedCall]) -> ExpectedCall
 
 
 def _align_diff_with_checker(
-    pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: JsonObject
+    pair: CallPair, golden: ExpectedCall, call: Call, compared_arguments: JsonObject
 ) -> None:
     """Correct the differences of a pair so that they agree with BFCL's checker.
 
@@ -631,19 +649,19 @@ def _align_diff_with_checker(
         pair: The pair. Its list of differences, `pair.diff`, is replaced.
         golden: The golden call in the form of the checker.
         call: The predicted call.
-        converted_arguments: The arguments of `call` with Java and JavaScript source text converted
+        compared_arguments: The arguments of `call` with Java and JavaScript source text converted
             to values.
     """
+    # The checker looks at the arguments only if the name is right.
     if call.name not in (golden.name, golden.flat_name):
         return
 
-    # The difference of the function name has the empty argument name.
     differences_by_argument = _group_by_argument(pair.diff)
-    if "" in differences_by_argument:
+    if WHOLE_CALL in differences_by_argument:
         # The call has the name in the function doc, as the checker demands. Only the golden answer
         # has another name. So this is no error ("~" marks accepted differences).
         reason = f"the name in the function doc is {golden.name}"
-        differences_by_argument[""] = [ArgumentDiff("", state="~", reason=reason)]
+        differences_by_argument[WHOLE_CALL] = [ArgumentDiff("", state="~", reason=reason)]
 
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
@@ -651,24 +669,26 @@ def _align_diff_with_checker(
             continue
         known_differences = differences_by_argument.get(name, [])
         # Only a value that was converted can be wrong without a known difference.
-        if name not in differences_by_argument and parameter.convert is None:
+        if not known_differences and parameter.convert is None:
             continue
-        corrected = _correct_argument_differences(
-            parameter, name, raw, converted_arguments[name], known_differences
+        differences_by_argument[name] = _correct_argument_differences(
+            parameter, name, raw, compared_arguments[name], known_differences
         )
-        if corrected or name in differences_by_argument:
-            differences_by_argument[name] = corrected
 
     pair.diff = []
     for differences in differences_by_argument.values():
         pair.diff += differences
 
 
+WHOLE_CALL = ""
+"""Stands for the argument name of a difference of the call as a whole: another function name."""
+
+
 def _group_by_argument(differences: list[ArgumentDiff]) -> dict[str, list[ArgumentDiff]]:
-    """Return the differences by argument name; those of the call as a whole have an empty name."""
+    """Return the differences by argument name, and those of the call as a whole by `WHOLE_CALL`."""
     by_argument: dict[str, list[ArgumentDiff]] = {}
     for difference in differences:
-        name = str(split_path(difference.path)[0]) if difference.path else ""
+        name = str(split_path(difference.path)[0]) if difference.path else WHOLE_CALL
         by_argument.setdefault(name, []).append(difference)
     return by_argument
 
@@ -701,20 +721,22 @@ def _correct_argument_differences(
     path = append_to_path("", name)
     is_converted = raw is not converted
     errors = [difference for difference in differences if difference.state != "~"]
-    checker_accepts = mismatch is None
+    if mismatch is None:
+        # The checker accepts the value, so no difference may remain an error.
+        if is_converted:
+            reason = f"equal after conversion: {abbreviate(converted)}"
+            return [ArgumentDiff(path, state="~", reason=reason)]
+        if errors:
+            return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
+        return differences
 
-    if checker_accepts and is_converted:
-        reason = f"equal after conversion: {abbreviate(converted)}"
-        return [ArgumentDiff(path, state="~", reason=reason)]
-    if checker_accepts and errors:
-        return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
-    if mismatch is not None and not errors:
+    # The checker rejects the value, so at least one difference must be an error.
+    if not errors:
         return [ArgumentDiff(path, state="!", reason=mismatch.message)]
-    if mismatch is not None and is_converted:
+    if is_converted:
         # Paths refer to the converted value, which is not displayed.
         reason = _describe_difference_after_conversion(errors[0], path)
         return [ArgumentDiff(path, state="!", reason=reason)]
-    # Both agree.
     return differences
 
 

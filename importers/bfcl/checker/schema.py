@@ -368,17 +368,22 @@ def _compile_call_with_doc(
         name: tuple(rule for rule in equivalence_rules if rule.applies_to(function, name))
         for name in accepted
     }
+    # The user's rules allow omitting these, whatever the function doc and the golden answer say.
     omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
 
+    # The rules of `simple_function_checker` in `ast_checker.py`: a call needs each parameter that
+    # the function doc requires (even one that the golden answer does not have) ...
     required = [name for name in declared.required or () if name not in omittable]
+    # ... it needs each golden parameter without "" among its accepted values ...
+    not_omittable = [
+        name for name, values in accepted.items() if "" not in values and name not in omittable
+    ]
+    # ... and it may have only the parameters that are in both.
     parameters = {
         name: _compile_expected_argument(properties[name], values, rules_by_parameter[name], rules)
         for name, values in accepted.items()
         if name in properties
     }
-    not_omittable = [
-        name for name, values in accepted.items() if "" not in values and name not in omittable
-    ]
     undeclared = [name for name in accepted if name not in properties]
 
     return ExpectedCall(
@@ -419,10 +424,15 @@ def _compile_expected_argument(
     # variable.
     golden_type = _find_golden_type(accepted)
     is_variable = golden_type is not None and golden_type is not expected_type
-    # Other values are converted or checked element by element before they are compared.
+    # A value that equals an accepted one passes at once, unless it is converted or checked element
+    # by element before the comparison.
     is_compared_as_it_is = (
         language.convert is None and element_type is None and expected_type is not dict
     )
+    # `simple_function_checker` in `ast_checker.py` takes an integer for a declared float in Python,
+    # and a tuple for a list if the declared type is tuple.
+    to_float = rules.language == "python" and declared_type == "float"
+    to_list = declared_type == "tuple"
 
     return ExpectedArgument(
         declared_type=declared_type,
@@ -434,8 +444,8 @@ def _compile_expected_argument(
         passes_if_equal=is_compared_as_it_is,
         convert=_make_converter(language, declared_type, declared_element_type),
         language=rules.language,
-        to_float=rules.language == "python" and declared_type == "float",
-        to_list=declared_type == "tuple",
+        to_float=to_float,
+        to_list=to_list,
         is_v1=rules.is_v1,
         equivalence_rules=equivalence_rules,
     )

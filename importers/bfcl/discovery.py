@@ -100,12 +100,14 @@ def find_runs(
         dataset_folders: The folders that the user named with --data.
         search: Other options of the user, such as the folders of --score.
     """
+    # Files can have changed since the last search.
     filenames.read_first.cache_clear()
     bfcl_files = _classify_files(files)
     found = DiscoveredRuns(claimed=set(bfcl_files.claimed))
     found.issues += bfcl_files.report_ignored()
     for files_by_run in (bfcl_files.results, bfcl_files.scores):
-        found.issues += report_copies(drop_files_in_copy_folders(files_by_run))
+        kept_by_dropped = drop_files_in_copy_folders(files_by_run)
+        found.issues += report_copies(kept_by_dropped)
 
     data_folders = _list_data_folders(dataset_folders)
     question_folders = list(bfcl_files.question_folders)
@@ -212,24 +214,36 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
     The first run of the results gets the issue. If it has no other scores, its plan names the lost
     folder.
     """
-    for results_folder, score_folders in search.remembered_scores.items():
+    for results_folder, remembered_folders in search.remembered_scores.items():
         plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
-        if not plans_of_results:
-            continue
-        used_folders = {plan.named_score_folder for plan in plans_of_results}
-        # If this command names scores that are used, the earlier ones do not matter any more.
-        has_new_scores = not used_folders.isdisjoint(search.scores)
-        # A remembered folder is lost if none of these runs has its scores from there.
-        lost_folders = [folder for folder in score_folders if folder not in used_folders]
-        if not lost_folders or has_new_scores:
+        lost_folder = _find_lost_score_folder(plans_of_results, remembered_folders, search)
+        if lost_folder is None:
             continue
 
-        first_plan = plans_of_results[0]
-        lost = lost_folders[0]
-        what = f"the scores are no longer in {lost}, which --score of an earlier command named"
-        first_plan.issues.append(ImportIssue(first_plan.run.path, what=what))
-        if not first_plan.scores:
-            first_plan.lost_score_folder = lost
+        plan = plans_of_results[0]
+        what = (
+            f"the scores are no longer in {lost_folder}, which --score of an earlier command named"
+        )
+        plan.issues.append(ImportIssue(plan.run.path, what=what))
+        if not plan.scores:
+            plan.lost_score_folder = lost_folder
+
+
+def _find_lost_score_folder(
+    plans: Sequence[RunPlan], remembered_folders: Sequence[Path], search: SearchOptions
+) -> Path | None:
+    """Return the first remembered folder from which none of the runs has its scores any more.
+
+    `plans` are the runs of the results for which the folders were named. None if there is no such
+    run or folder, or if this command names a folder that is used instead.
+    """
+    used_folders = {plan.named_score_folder for plan in plans}
+    if not plans or not used_folders.isdisjoint(search.scores):
+        return None
+    for folder in remembered_folders:
+        if folder not in used_folders:
+            return folder
+    return None
 
 
 def _make_plan(files: RunFiles) -> RunPlan:
@@ -325,10 +339,12 @@ def attach_dataset(
 
     Args:
         plan: The plan of the run.
-        data_folders: The folders that the user named, and their subfolders. If one of them has a
-            dataset of the run, no other folder is searched.
-        opened_folders: The folders in the opened paths that contain question files.
-        named_folders: The folders that the user named. Datasets in several of them are combined.
+        data_folders: `named_folders`, each with its subfolders: the folders to search. If one of
+            them has a dataset of the run, no other folder is searched.
+        opened_folders: The folders in the opened paths that contain question files. They are
+            searched after `data_folders`.
+        named_folders: The folders that the user named. A dataset can be found in a subfolder of
+            each, and then they are combined.
     """
     files_by_category: FilesByCategory = plan.importer_data
     search = _DatasetSearch(plan, _list_all_question_categories(files_by_category), named_folders)
@@ -563,9 +579,7 @@ class _DatasetSearch:
     def _rank_folders(self, folders: list[Path]) -> _Ranking:
         """Sort the folders with a possible dataset of the run, the most probable one first.
 
-        Score entries quote questions, so the dataset with the same questions is certain. Among
-        equally good folders, these decide in turn: how many replies fit the questions, the order in
-        which the user named the folders, and the date.
+        Score entries quote questions, so the dataset with the same questions is certain.
         """
         matches = _count_matching_entries(folders, self._plan, self._finder)
         by_matches = sorted(folders, key=lambda folder: -matches[folder].n_equal)
@@ -574,14 +588,27 @@ class _DatasetSearch:
         if len(best) == 1:
             return _Ranking(by_matches, reason=_describe_matches(by_matches, matches))
 
-        fits = _count_fitting_results(best, self._plan, self._finder)
-        rank_by_folder = {}
-        for folder in best:
-            date = _make_date_sort_key(folder, self._plan, self._finder)
-            rank_by_folder[folder] = (fits[folder], self._rank_named_folder(folder), date)
-        best.sort(key=lambda folder: rank_by_folder[folder], reverse=True)
         others = by_matches[len(best) :]
-        return _Ranking(best + others, reason=_describe_fits(best, fits), is_certain=False)
+        fits = _count_fitting_results(best, self._plan, self._finder)
+        ranked_best = self._sort_by_fit(best, fits)
+        reason = _describe_fits(ranked_best, fits)
+        return _Ranking(ranked_best + others, reason=reason, is_certain=False)
+
+    def _sort_by_fit(
+        self, folders: Sequence[Path], fits: Mapping[Path, FittingResults]
+    ) -> list[Path]:
+        """Sort folders whose datasets match the score entries equally well, the best one first.
+
+        These decide in turn: how many replies fit the questions, which folder the user named
+        earlier, and which dataset is newer.
+        """
+
+        def make_sort_key(folder: Path) -> tuple[Any, ...]:
+            date = _make_date_sort_key(folder, self._plan, self._finder)
+            return fits[folder], self._rank_named_folder(folder), date
+
+        # A better folder has a higher key.
+        return sorted(folders, key=make_sort_key, reverse=True)
 
     def _report_ranking(self, ranking: _Ranking) -> None:
         """Add an issue that says which of several matching datasets is used, and why. It is a
@@ -666,7 +693,8 @@ def _find_installed_data_folders() -> list[Path]:
 def _hash_file(path: Path, stamp: FileStamp) -> bytes:  # noqa: ARG001
     """Return the hash of a dataset file.
 
-    Placeholders of API keys are ignored, because they differ between copies.
+    Placeholders of API keys are ignored, because they differ between copies. `stamp` is the size
+    and date of the file: if the file changes, the cached hash has another stamp and is not used.
     """
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:

@@ -91,19 +91,12 @@ def load_results(
         n_scored: The number of scored records in the score file's header, if there is one.
     """
     results = Results(category)
-    records_by_id: defaultdict[str, list[ResultRecord]] = defaultdict(list)
-    n_records = 0
-    for path in paths:
-        file = _read_result_file(path)
-        results.issues += file.issues
-        if not file.records and not results.issues:
-            results.issues.append(ImportIssue(str(path), what="the result file is empty"))
-        n_records += len(file.records)
-        for item_id, record in zip(_make_item_ids(file, category), file.records, strict=True):
-            records_by_id[item_id].append(ResultRecord(path, record))
+    records_by_id = _read_records_by_id(paths, results)
 
     dataset = dataset or Dataset()
-    # Then the evaluator took each record for an item.
+    # If the evaluator scored as many items as there are records, each record was an item for it,
+    # even if several have the same id.
+    n_records = sum(len(records) for records in records_by_id.values())
     are_all_scored = n_scored == n_records
     for item_id, records in records_by_id.items():
         if len(records) == 1 and item_id not in dataset.repeated_ids:
@@ -114,6 +107,26 @@ def load_results(
             )
     results.records = _sort_by_number(results.records)
     return results
+
+
+def _read_records_by_id(
+    paths: Sequence[Path], results: Results
+) -> defaultdict[str, list[ResultRecord]]:
+    """Return the records of result files by their ids, in the order of the files. Adds the issues
+    of the files to `results`.
+    """
+    records_by_id: defaultdict[str, list[ResultRecord]] = defaultdict(list)
+    for path in paths:
+        file = _read_result_file(path)
+        results.issues += file.issues
+        # Earlier issues can explain why there is no record.
+        if not file.records and not results.issues:
+            results.issues.append(ImportIssue(str(path), what="the result file is empty"))
+        for item_id, record in zip(
+            _make_item_ids(file, results.category), file.records, strict=True
+        ):
+            records_by_id[item_id].append(ResultRecord(path, record))
+    return records_by_id
 
 
 def _sort_by_number(records: dict[str, ResultRecord]) -> dict[str, ResultRecord]:
@@ -470,6 +483,8 @@ def assign_item_ids(
     if len(replies) == 1:
         return [_choose_item_of_reply(replies[0], item_ids, dataset)]
     if len(item_ids) != len(replies):
+        # It is unknown which results belong to which item. So the last one counts, as for any id
+        # that a file repeats.
         return None
     items = [dataset.items[item_id] for item_id in item_ids]
     item_indexes = assign_replies_to_items(replies, items)

@@ -217,6 +217,7 @@ class Pairing:
                 scores=[],
                 results_folder=folder,
             )
+            return
 
         issues = self._report_ignored_scores(key)
         names = _name_evaluations(evaluations)
@@ -247,21 +248,31 @@ class Pairing:
     def _list_runs_of_scores(self, key: RunKey) -> Iterator[RunFiles]:
         """Yield a run for scores that belong to none of the opened results.
 
-        The results are searched where the program writes them. If they are not found, the run has
-        only the failing items, which the score entries quote.
+        The results are searched where the program writes them. Yields nothing if all score files,
+        or some of those beside opened results, already belong to a run.
         """
         folder, version = key
         score_files = self._scores[key]
         if self._is_used(score_files):
             return
         found = _find_counterpart_files(folder, version, score_files)
-        are_results_opened = self._find_opened_results(found) is not None
-        if are_results_opened:
-            # The opened results have other scores, so that these scores do not belong to them.
-            if self._used.isdisjoint(file.path for file in score_files):
-                yield _make_run_without_results(key, score_files)
+        if self._find_opened_results(found) is None:
+            yield self._make_run_of_scores(key, found)
             return
 
+        # The opened results have other scores, so these do not belong to them. If some of the files
+        # are used, they are those other scores.
+        are_all_unused = self._used.isdisjoint(file.path for file in score_files)
+        if are_all_unused:
+            yield _make_run_without_results(key, score_files)
+
+    def _make_run_of_scores(self, key: RunKey, found: Counterpart) -> RunFiles:
+        """Make a run of scores with the results that were found for them.
+
+        If none were found, the run has only the failing items, which the score entries quote.
+        """
+        folder, version = key
+        score_files = self._scores[key]
         model_folder = folder
         if found.files:
             model_folder = _find_model_folder_of_results(found.files[0].path, key, score_files)
@@ -274,7 +285,7 @@ class Pairing:
         issues = []
         if found.other_folders:
             issues.append(found.make_choice_issue(folder, "result", found.other_folders))
-        yield RunFiles(
+        return RunFiles(
             path,
             model_folder=model_folder,
             version=version,

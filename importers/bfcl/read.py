@@ -142,7 +142,12 @@ def _choose_dataset_or_quoted_item(
 ) -> ChosenItem:
     """Choose between the item of the dataset and what the score entry of the item quotes.
 
-    `lacks_golden_answer` means that the item needs a golden answer that the dataset does not have.
+    Args:
+        category: The joined files of the category. Counts the items without a golden answer.
+        item: The item of the dataset.
+        item_id: The id of the item in the run, for issues. It can differ from that in the dataset.
+        entry: The score entry.
+        lacks_golden_answer: Whether the item needs a golden answer that the dataset does not have.
     """
     if _quotes_other_question(entry, item):
         return _replace_item_by_entry(category, item, item_id, entry, different_part="question")
@@ -151,6 +156,7 @@ def _choose_dataset_or_quoted_item(
         category.n_without_answer += 1
         if "possible_answer" not in entry.record:
             return ChosenItem(item)
+        # The entry adds to the dataset and contradicts nothing, so there is no issue.
         return ChosenItem(_make_item_from_entry(category, item.id, entry, item))
 
     if _quotes_other_golden_answer(entry, item):
@@ -183,7 +189,9 @@ def _replace_item_by_entry(
     *,
     different_part: str,
 ) -> ChosenItem:
-    """Make an item from a score entry that quotes another question or golden answer."""
+    """Make an item from a score entry that quotes another question or golden answer, and report
+    that it differs from the dataset.
+    """
     what = (
         f"the {different_part} in the score file differs from the dataset. The item shows the one"
         " in the score file"
@@ -316,13 +324,13 @@ def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
     show whether they do.
     """
     categories: FilesByCategory = plan.importer_data
-    is_first_part = part.index == 0
-    expected_decoder = None if is_first_part else expect_run_decoder(plan)
-    # If only the files tell the decoder, each part has to read them.
-    decoder = expected_decoder or select_run_decoder(plan)
-    if is_first_part:
+    if part.index == 0:
+        decoder = select_run_decoder(plan)
         yield decoder.fact
         yield from decoder.issues
+    else:
+        # The decoder of a model that is not listed is unknown. Then this part compares it, too.
+        decoder = expect_run_decoder(plan) or select_run_decoder(plan)
 
     own_categories = {name: categories[name] for name in part.selection}
     with open_executor(plan) as executor:
@@ -495,6 +503,7 @@ class _RunReader:
         corrector = GoldenCorrector(self._plan.errata, self._plan.run, name)
         category = self._join_category(name, files)
         dataset = category.dataset
+        # Items of a large dataset are loaded when they are read, which can add issues.
         early_issues = list(dataset.issues)
         yield from early_issues
         yield from category.results.issues
@@ -506,7 +515,6 @@ class _RunReader:
         yield from _read_items_without_result(category, items_without_result, corrector)
 
         yield from _report_missing_dataset_records(category, files)
-        # Items of a large dataset are loaded when they are read above, which can add issues.
         yield from dataset.issues[len(early_issues) :]
         yield from self.coverage.add_category(_list_contents(category, items_without_result))
         if dataset.items and not category.has_derived_ids:

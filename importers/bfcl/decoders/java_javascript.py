@@ -9,7 +9,7 @@ checker's type check. Source: the official `java_parser.py`, `js_parser.py`,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -195,8 +195,9 @@ class _JavaReader:
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the arguments of the first statement that is a call, or None.
 
-    `root` is the syntax tree of a reply such as `f(name = 'Eve', user)`. As in BFCL, an argument
-    without a name has the key None.
+    `root` is the syntax tree of a reply such as `f(name = 'Eve', user)`. As in BFCL's
+    `js_parser.py`, an argument that is only an identifier or `true` has the key None, and all other
+    arguments without a name are dropped.
     """
     call = _find_call_statement(root)
     if call is None:
@@ -408,15 +409,17 @@ def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
     """Parse one of three forms of a Java list, or return None for other text.
 
     The forms are `new ArrayList<>(Arrays.asList(1, 2))`, a list that calls `add` in double braces,
-    as in `new ArrayList<>() {{ add(1); add(2); }}`, and the empty list.
+    as in `new ArrayList<>() {{ add(1); add(2); }}`, and the empty list. As in BFCL's
+    `java_type_converter.py`, the first two have at least one character inside.
     """
-    listed_text = _text_between(LIST_OF, text, "))", 1)
+    listed_text = _text_between(LIST_OF, text, "))", min_length=1)
     if listed_text is not None:
         return [_parse_list_element(part.strip(), element_type) for part in listed_text.split(",")]
 
     opening = LIST_BRACES.search(text)
     if opening is not None:
-        end = text.find("}}", opening.end() + 1)
+        first_character_inside = opening.end()
+        end = text.find("}}", first_character_inside + 1)
         if end >= 0:
             added = ADDED.findall(text[opening.end() : end])
             return [_parse_list_element(part.strip(), element_type) for part in added]
@@ -503,10 +506,13 @@ def _find_rows(text: str) -> list[str] | None:
     end = ROWS_END[text[0]].search(text, start.end())
     if end is None:
         return None
-    inside = text[start.end() - 1 : end.start() + 1]
-    if "\n" in BETWEEN_ROWS.sub("],[", inside):
+    first_bracket = start.end() - 1
+    last_bracket = end.start()
+    rows = text[first_bracket : last_bracket + 1]
+    text_without_separators = BETWEEN_ROWS.sub("", rows)
+    if "\n" in text_without_separators:
         return None
-    return find_blocks(inside, "[", "]")
+    return find_blocks(rows, "[", "]")
 
 
 def _find_array_elements(text: str) -> str | None:
@@ -532,22 +538,23 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
     if inside is None:
         return text
 
-    members: dict[str, Any] = {}
-    position = 0
-    while True:
-        colon = inside.find(":", position)
-        if colon < 0:
-            return members
-        key = inside[position:colon]
-        position = colon + 1
-        if not key:
-            continue
+    return {
+        key.strip().strip(QUOTES): _parse_member_value(value.strip())
+        for key, value in _iter_members(inside)
+    }
 
-        end = _find_member_end(inside, position)
-        members[key.strip().strip(QUOTES)] = _parse_member_value(inside[position:end].strip())
-        # The next key begins after the comma and the spaces that follow it.
-        rest = inside[end + 1 :].lstrip()
-        position = len(inside) - len(rest)
+
+def _iter_members(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of each key and of its value, from the text inside the braces of an object."""
+    rest = text
+    while rest:
+        key, colon, rest = rest.partition(":")
+        # A key has at least one character. A colon without a key is skipped.
+        if key and colon:
+            end = _find_member_end(rest)
+            yield key, rest[:end]
+            # The next key begins after the comma and the spaces that follow it.
+            rest = rest[end + 1 :].lstrip()
 
 
 def _parse_member_value(text: str) -> Any:
@@ -556,11 +563,11 @@ def _parse_member_value(text: str) -> Any:
     return _guess_javascript_value(text.strip(QUOTES))
 
 
-def _find_member_end(text: str, start: int) -> int:
+def _find_member_end(text: str) -> int:
     """Return the position of the first comma that a key and a colon follow, or the length of the
     text.
     """
-    comma = text.find(",", start)
+    comma = text.find(",")
     while comma >= 0:
         next_comma = text.find(",", comma + 1)
         search_end = len(text) if next_comma < 0 else next_comma

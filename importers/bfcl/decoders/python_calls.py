@@ -104,20 +104,20 @@ class _SimpleCallReader:
             self._position += 1
             return arguments
 
-        separator = ","
-        while separator == ",":
-            # The pattern matches `name=`, a scalar in one of several groups, and what follows it.
-            name, *scalar_groups, separator = self._match(ARGUMENT).groups()
+        while True:
+            # The pattern matches `name=`, and then a scalar (in one of several groups) with the
+            # comma or parenthesis after it, or only the opening bracket of a list.
+            name, *scalar_groups, scalar_separator = self._match(ARGUMENT).groups()
             if name in RESERVED:
                 raise _NotSimple
-            is_list = separator is None
-            if is_list:
-                # The pattern ends at the opening bracket of the list.
+            if scalar_separator is None:
                 arguments[name] = self._read_elements()
                 separator = self._match(AFTER_LIST)[1]
             else:
                 arguments[name] = _convert_scalar(*scalar_groups)
-        return arguments
+                separator = scalar_separator
+            if separator == ")":
+                return arguments
 
     def _read_elements(self) -> list[Any]:
         """Read the elements of a list, after its opening bracket, up to its closing bracket. Only
@@ -184,15 +184,17 @@ def is_prose(text: str) -> bool:
     start = PROSE_START.match(text)
     if start is None:
         return False
-    first, second = start.groups()
+    first_word, second_word = start.groups()
     # Only the backtick matches without a word.
-    if first is None:
+    if first_word is None:
         return True
     # `[not a`, `[x or y` and `[not None` are Python expressions.
-    if first in OPERATORS or second in OPERATORS or second in CONSTANTS:
+    if first_word in OPERATORS or second_word in OPERATORS or second_word in CONSTANTS:
         return False
-    # `[f'` begins a string with a prefix, not a word and a quote.
-    return second is not None or STRING_PREFIX.fullmatch(first) is None
+    if second_word is not None:
+        return True
+    # A quote or an exclamation mark follows the word. `[f'` begins a string with a prefix.
+    return STRING_PREFIX.fullmatch(first_word) is None
 
 
 def add_brackets(text: str) -> str:
@@ -211,7 +213,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
 
     In V1, a single call needs brackets, and every call needs keyword arguments. Later versions
     require neither. V2 and V3 remove brackets and quotes at both ends, so a newline between two
-    calls is a syntax error.
+    calls is a syntax error. V4 removes white space and then quotes at both ends, but no brackets.
     """
     if version == "V1":
         return _parse_v1_calls(text)
@@ -221,6 +223,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     calls = parse_simple_calls(cleaned)
     if calls is not None:
         return calls
+    # The text still has its brackets, if it has any, so it is also the text that can be prose.
     return [read_call(node) for node in _parse_call_nodes(cleaned, listed=cleaned)]
 
 
@@ -230,6 +233,7 @@ def _parse_v1_calls(text: str) -> Calls:
     """
     calls = parse_simple_calls(text)
     if calls is not None:
+        # The fast parser reads only keyword arguments, so a call without arguments has none.
         without_keywords = [name for name, arguments in calls if not arguments]
     else:
         nodes = _parse_call_nodes(text, listed=text, accepts_single_call=False)
@@ -242,16 +246,22 @@ def _parse_v1_calls(text: str) -> Calls:
 
 
 def _parse_v2_calls(text: str) -> Calls:
-    """Parse calls as V2 and V3 do."""
+    """Parse calls as V2 and V3 do: without all brackets and quotes at both ends.
+
+    The fast parser and the recognition of prose need a list, so they get the text in brackets
+    again.
+    """
     stripped = text.strip("[]'")
     if not stripped:
         raise Undecodable("the reply contains only brackets and quotes")
     listed = f"[{stripped}]"
-    # Without the brackets, white space in front and a newline between two calls are errors.
-    needs_parser = stripped[0] == " " or "\n" in stripped
-    calls = None if needs_parser else parse_simple_calls(listed)
-    if calls is not None:
-        return calls
+    # Without the brackets, white space in front and a newline between two calls are errors, which
+    # the fast parser does not find.
+    may_have_syntax_error = stripped[0] == " " or "\n" in stripped
+    if not may_have_syntax_error:
+        calls = parse_simple_calls(listed)
+        if calls is not None:
+            return calls
     return [read_call(node) for node in _parse_call_nodes(stripped, listed=listed)]
 
 
@@ -396,6 +406,7 @@ def clean_coder1(text: str) -> str:
 def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
     reply = require_text(result).replace("\n", "")
+    # The brackets that V1 adds have a blank inside, so that the quotes behind them stay.
     opening, closing = ("[ ", " ]") if context.is_v1 else ("[", "]")
     if not reply.startswith("["):
         reply = opening + reply

@@ -244,8 +244,8 @@ def _set_failure_without_check(item: Item, error_type: str, rationale: str) -> N
 def add_reward_verdicts(
     item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False
 ) -> JsonObject:
-    """Add the verdicts that follow from the reward of an item and its parts. Return the parts as
-    metadata.
+    """Set the verdicts of an item that follow from its reward and the parts of the reward, and list
+    them with those on the parts. Return the parts as metadata.
 
     The reward is the product of its parts, such as DB (the final database is right) and COMMUNICATE
     (the agent said the expected texts). Each part is known as recorded, as recomputed, or both.
@@ -258,31 +258,39 @@ def add_reward_verdicts(
             recorded reward although others have one. Then only the parts get verdicts: a recomputed
             verdict would change corrected figures although nobody has reviewed anything.
     """
-    official = parts.official
-    recomputed = parts.recomputed
+    # First the fields of the item, because the listed verdicts repeat them.
+    _set_verdict_fields(item, reward, parts, is_left_out=is_left_out)
 
-    # The verdicts of the item, which are its fields.
-    _set_official_verdict(item, reward)
-    if is_left_out:
-        item.rule_note = NO_REWARD
-    else:
-        _set_recomputed_verdict(item, recomputed)
-    if item.official is False:
-        item.error_type = official.error_type or recomputed.error_type
-
-    # The verdicts of both sources, on the item and on its parts. The reasons say which parts
-    # failed, and why.
+    # The reasons of the listed verdicts say which parts failed, and why.
     has_actions = bool(item.golden)
-    official_reason = official.explain_reward(has_actions) if official.values else None
-    item.verdicts += _make_official_verdicts(item, reward, official, official_reason)
-    recomputed_reward = None if is_left_out else recomputed.reward
-    recomputed_reason = recomputed.explain_reward(has_actions)
+    official_reason = None
+    if parts.official.values:
+        official_reason = parts.official.explain_reward(has_actions)
+    item.verdicts += _make_official_verdicts(item, reward, parts.official, official_reason)
+
+    recomputed_reward = None if is_left_out else parts.recomputed.reward
+    recomputed_reason = parts.recomputed.explain_reward(has_actions)
     item.verdicts += _make_recomputed_verdicts(
-        item, recomputed_reward, recomputed, recomputed_reason
+        item, recomputed_reward, parts.recomputed, recomputed_reason
     )
 
     _add_failure(item, parts)
     return {REWARD_PARTS: _choose_part_values(parts)}
+
+
+def _set_verdict_fields(
+    item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool
+) -> None:
+    """Set the official and the recomputed verdict of an item, and its error type if it failed
+    officially.
+    """
+    _set_official_verdict(item, reward)
+    if is_left_out:
+        item.rule_note = NO_REWARD
+    else:
+        _set_recomputed_verdict(item, parts.recomputed)
+    if item.official is False:
+        item.error_type = parts.official.error_type or parts.recomputed.error_type
 
 
 def _add_failure(item: Item, parts: CheckedParts) -> None:
@@ -409,15 +417,11 @@ def add_pairs_and_verdicts(
     recorded = as_object(simulation.get("reward_info"))
     actions = read_golden_actions(criteria or {})
     addresses = pair_golden_actions(item, actions)
+    # None means that the simulation fails without any check.
     counted_parts = _list_counted_parts(recorded, criteria, reason)
-
-    # The golden actions show one way to the goal. Only the part ACTION requires them.
-    actions_count = counted_parts is not None and "ACTION" in counted_parts
-    grading = Grading(uncounted_states="+" if actions_count else "-!+")
+    grading = Grading(_find_uncounted_states(counted_parts or []))
     if reason == INFRASTRUCTURE_ERROR:
-        item.error_type = INFRASTRUCTURE_ERROR
-        item.rule_note = "an infrastructure error prevented this simulation, so no metric counts it"
-        item.first_difference = item.rule_note
+        _set_infrastructure_error(item)
         return grading
 
     reward = _read_reward(item, simulation)
@@ -435,6 +439,29 @@ def add_pairs_and_verdicts(
     )
     grading.metadata = checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
     return grading
+
+
+EXTRA_CALLS = "+"
+ALL_DIFFERENCES = "-!+"
+"""Values of `Extra.uncounted_states`: the states of call pairs that are no failure. A pair has the
+state `-` if the golden call is missing, `!` if the arguments differ, and `+` if the call is extra.
+"""
+
+
+def _find_uncounted_states(counted_parts: Sequence[str]) -> str:
+    """Return which differences between golden actions and calls are no failure.
+
+    The golden actions show one way to the goal. Only the part ACTION requires them, and it allows
+    further calls too.
+    """
+    return EXTRA_CALLS if "ACTION" in counted_parts else ALL_DIFFERENCES
+
+
+def _set_infrastructure_error(item: Item) -> None:
+    """Set the fields of an item whose simulation did not run. It gets no verdict."""
+    item.error_type = INFRASTRUCTURE_ERROR
+    item.rule_note = "an infrastructure error prevented this simulation, so no metric counts it"
+    item.first_difference = item.rule_note
 
 
 def _read_reward(item: Item, simulation: JsonObject) -> float | None:
@@ -458,7 +485,7 @@ def _add_verdicts_without_checks(
     Args:
         item: The item of the simulation.
         reward: The recorded reward, or None.
-        reason: The recorded reason of the end.
+        reason: The recorded reason of the end. A text, if it is recorded.
         recorded: The recorded checks, which may have a note.
         is_left_out: Whether the benchmark leaves the item out of its figures.
     """
@@ -472,6 +499,7 @@ def _add_verdicts_without_checks(
     if isinstance(note, str):
         rationale = f"{rationale}: {note}"
     add_unchecked_verdicts(item, reward, str(reason), rationale, is_left_out=is_left_out)
+    # A file can have checks all the same. None of them counts, and none is recomputed.
     item.verdicts += _make_uncounted_verdicts(recorded, counted_parts=[], recomputed_values={})
 
 
@@ -524,16 +552,17 @@ class _CheckedSimulation:
         results = self._check_messages(item, messages)
         recomputed_values = _recompute_part_values(item, self.criteria, results)
         official = _read_official_parts(self.recorded, self.counted_parts)
-        recomputed = self._make_recomputed_parts(official, recomputed_values)
-        recomputed.missing_texts = results.missing_texts
-        recomputed.missing_actions = self._list_missing_actions(results)
-        parts = CheckedParts(official, recomputed)
-        metadata = add_reward_verdicts(item, reward, parts, is_left_out=is_left_out)
+        recomputed = self._make_recomputed_parts(official, recomputed_values, results)
 
-        # Without the task, there is nothing to compare the recorded checks with.
-        has_task = item.golden_hash != ""
-        if has_task:
+        # Without the task, there is nothing to compare the recorded checks with. An item without
+        # its task has no golden hash.
+        if item.golden_hash:
             self._report_contradicting_checks(item, list(results.said_by_text), official.reward)
+
+        # Verdicts are shown in this order: item and counted parts, other parts, single checks.
+        metadata = add_reward_verdicts(
+            item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out
+        )
         item.verdicts += _make_uncounted_verdicts(
             self.recorded, self.counted_parts, recomputed_values
         )
@@ -553,7 +582,10 @@ class _CheckedSimulation:
         return _MessageChecks(are_matched, said_by_text, is_complete=messages is not None)
 
     def _make_recomputed_parts(
-        self, official: RewardParts, recomputed_values: Mapping[str, float | None]
+        self,
+        official: RewardParts,
+        recomputed_values: Mapping[str, float | None],
+        results: _MessageChecks,
     ) -> RewardParts:
         """Return the parts that count: recomputed values where fcreview can recompute them, else
         the recorded ones.
@@ -562,7 +594,12 @@ class _CheckedSimulation:
         for part, value in recomputed_values.items():
             if part in self.counted_parts:
                 values[part] = value
-        return RewardParts(values, unmet_assertions=official.unmet_assertions)
+        return RewardParts(
+            values,
+            missing_texts=results.missing_texts,
+            unmet_assertions=official.unmet_assertions,
+            missing_actions=self._list_missing_actions(results),
+        )
 
     def _find_expected_texts(self, messages: Sequence[ConversationMessage]) -> dict[str, bool]:
         """Return expected text -> whether the agent said it."""
@@ -697,8 +734,9 @@ def _list_counted_parts(
     """Return the parts that count for the reward, or None if the simulation fails without any
     check.
     """
-    is_graded = termination_reason in GRADED_ENDINGS
-    if isinstance(termination_reason, str) and not is_graded:
+    # `evaluate_simulation` (`evaluator/evaluator.py`) checks nothing after an early end.
+    has_reason = isinstance(termination_reason, str)
+    if has_reason and termination_reason not in GRADED_ENDINGS:
         return None
 
     # The breakdown has the parts that were checked. The basis can contain others too.
@@ -706,7 +744,8 @@ def _list_counted_parts(
         value = recorded.get(name)
         if isinstance(value, (dict, list)) and value:
             return [str(part) for part in value]
-    if not is_graded:
+    # Neither a reason nor recorded parts say that the simulation was checked.
+    if not has_reason:
         return None
     return [] if criteria is None else read_reward_basis(criteria)
 
@@ -804,7 +843,9 @@ def _make_uncounted_verdicts(
 ) -> Iterator[Verdict]:
     """Yield verdicts on the recorded parts that do not count for the reward.
 
-    tau2-bench records checks also where they do not count.
+    tau2-bench records checks also where they do not count. A part that fcreview cannot recompute,
+    such as the final database, is taken over as recorded. So is a part whose value in
+    `recomputed_values` is missing, but not one whose value there is None, which means unknown.
     """
     by = "does not count for the reward"
     for part in REWARD_PART_NAMES:

@@ -133,6 +133,9 @@ class _ConversationPosition:
     def _advance_to_user_message(self, message: ConversationMessage, *, is_last: bool) -> None:
         """Move to a message of the user, which begins a turn if the agent has acted since the last
         one.
+
+        The texts of the user that open a turn have the step -1. All other messages of the user are
+        steps: those with calls, those after a call of the user, and a last text after the agent.
         """
         has_calls = bool(message.calls)
         # The last user message of a conversation belongs to the turn before it, if it has no calls.
@@ -140,7 +143,8 @@ class _ConversationPosition:
         if self.agent_acted and not stays_in_turn:
             self._start_turn()
         self.started = True
-        if has_calls or self.user_called or self.agent_acted:
+        opens_turn = not (has_calls or self.user_called or self.agent_acted)
+        if not opens_turn:
             self.step += 1
         if has_calls:
             self.user_called = True
@@ -210,6 +214,7 @@ def report_unreadable_conversation(item: Item, error: Exception) -> None:
 
 def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]) -> None:
     """Add an issue for each kind of problem of the messages."""
+    # Messages with the same problem have the same role in the file, so they are of the same author.
     problems = {message.problem: message.may_be_of_agent for message in messages if message.problem}
     for problem, may_be_of_agent in problems.items():
         if may_be_of_agent:
@@ -395,7 +400,9 @@ class _TickConversion:
             calls = list_objects(tick.get(f"{field_prefix}_tool_calls"))
             if calls:
                 self._entries.append({"role": role, "content": None, "tool_calls": calls})
+                # Later chunks without an utterance id are speech after the call.
                 self._open_utterances.clear()
+            # A result interrupts nobody: the speaker can go on while a function runs.
             for result in list_objects(tick.get(f"{field_prefix}_tool_results")):
                 self._entries.append({"role": "tool", **result})
         self._message_index_by_tick[number] = len(self._entries) - 1
@@ -460,16 +467,11 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
     # Index of a golden action -> index of its call.
     call_indexes = _match_by_official_rule(actions, item.predicted)
     call_indexes |= _match_by_similarity(actions, item.predicted, call_indexes)
-    turns = _assign_turns(len(actions), call_indexes, item)
+    golden_calls = _make_golden_calls(actions, _assign_turns(len(actions), call_indexes, item))
+    item.golden += golden_calls
 
     action_pairs = []
-    n_golden_by_turn: Counter[int] = Counter()
-    for index, action in enumerate(actions):
-        turn = turns[index]
-        golden = action.to_call(turn, n_golden_by_turn[turn])
-        n_golden_by_turn[turn] += 1
-        item.golden.append(golden)
-
+    for index, (action, golden) in enumerate(zip(actions, golden_calls, strict=True)):
         predicted = None
         if index in call_indexes:
             predicted = item.predicted[call_indexes[index]]
@@ -478,6 +480,18 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
     extra_pairs = _make_extra_pairs(item.predicted, set(call_indexes.values()))
     item.pairs = sorted(action_pairs + extra_pairs, key=lambda pair: pair.turn)
     return _list_addresses(action_pairs, item.pairs)
+
+
+def _make_golden_calls(actions: Sequence[GoldenAction], turns: Sequence[int]) -> list[Call]:
+    """Return golden actions as golden calls, which are numbered in each turn. `turns` has the turn
+    of each action.
+    """
+    calls = []
+    n_calls_by_turn: Counter[int] = Counter()
+    for action, turn in zip(actions, turns, strict=True):
+        calls.append(action.to_call(turn, index=n_calls_by_turn[turn]))
+        n_calls_by_turn[turn] += 1
+    return calls
 
 
 def _make_extra_pairs(calls: Sequence[Call], used_indexes: Set[int]) -> list[CallPair]:

@@ -74,6 +74,7 @@ def find_runs(
         elif is_simulation_head(head) and path.parent.name == SIMULATION_FOLDER:
             simulations[path.parent].append(path)
         elif is_simulation_head(head) and path.stem.endswith(NOTED_SIMULATION):
+            # This copy repeats a simulation of the run, so nothing reads it.
             found.claimed.add(path)
 
     found.plans += _make_version2_plans(main_files, simulations)

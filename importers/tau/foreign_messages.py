@@ -80,9 +80,13 @@ def read_foreign_messages(
         if isinstance(reading, MessageIssue):
             issues.append(reading)
             continue
-        functions |= {call.id: call.name for call in reading.calls if call.id is not None}
+        # The results of these calls name only their ids. They follow in this message or a later
+        # one, perhaps of another block.
+        functions.update((call.id, call.name) for call in reading.calls if call.id is not None)
         messages += _convert_message(reading, functions)
 
+    # The first message of the block has the issues of all. If nothing could be read, the text of
+    # the block stands for its messages.
     if issues and not messages:
         messages.append(ConversationMessage("log", to_json_text(block.messages), name="unread"))
     if issues:
@@ -91,11 +95,11 @@ def read_foreign_messages(
 
 
 def _without_own_form(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message whose own calls and ids of results are in OpenAI's form.
-
-    A dialect with a form of its own has calls in this form, too.
+    """Return a message without the form of tau2-bench: without the fields that only tau2-bench has,
+    and with calls and ids of results in OpenAI's form.
     """
     plain = {name: value for name, value in message.items() if name not in OWN_FIELDS}
+    # The calls of such a message have the form of its dialect, which is read as it is.
     if has_foreign_form(message):
         return plain
     if isinstance(plain.get("tool_calls"), list):

@@ -116,25 +116,27 @@ class CallFinder:
         return first_index
 
     def _find_groups(self, action: GoldenAction) -> Iterator[_EqualCalls]:
-        """Yield the groups of equal calls that match a golden action by the official rule.
-
-        If the action lists the arguments to compare, exactly these are compared. Otherwise, the
-        arguments that the call has are compared, so a call may lack some.
+        """Yield the groups of equal calls that match a golden action by the official rule
+        (`GoldenAction.matches_call`).
         """
         expected = action.arguments or {}
-        groups_by_names: Mapping[ArgumentNames, Groups]
-        if action.compare_arguments is not None:
-            names = tuple(action.compare_arguments)
-            groups_by_names = {names: self._group_once(names)}
-        else:
-            # Names of the arguments of a call -> groups of the calls with these arguments.
-            groups_by_names = self._groups_by_own_names.get(action.name, {})
-
-        for names, groups in groups_by_names.items():
+        for names, groups in self._get_groups_by_compared_names(action).items():
             # Calls match if their function and the values of these arguments are the expected ones.
             expected_call = (action.name, _make_values_key(expected, names))
             if expected_call in groups:
                 yield groups[expected_call]
+
+    def _get_groups_by_compared_names(self, action: GoldenAction) -> Mapping[ArgumentNames, Groups]:
+        """Return the calls that may match an action: names of the arguments to compare -> groups of
+        the calls that are equal in these arguments.
+
+        If the action lists the arguments to compare, exactly these are compared. Otherwise, the
+        arguments that the call has are compared, so a call may lack some.
+        """
+        if action.compare_arguments is None:
+            return self._groups_by_own_names.get(action.name, {})
+        names = tuple(action.compare_arguments)
+        return {names: self._group_once(names)}
 
     def _group_once(self, names: ArgumentNames) -> Groups:
         """Return the groups of calls that are equal in these arguments. They are made once."""

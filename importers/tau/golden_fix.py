@@ -158,12 +158,14 @@ def _rewrite_tasks(
     raw = read_file(path)
     text = raw.decode("utf-8")
     tasks = find_json_member(text, "tasks")
+    tasks_start = None if tasks is None else tasks.span.start
     applied = []
     n_missing = 0
     for fixes in fixes_by_task:
         # All trials of a task have the same fix.
         fix = fixes[0]
-        criteria = _find_criteria(text, tasks, fix.task_id)
+        # The edits of earlier fixes move all that follows them, but not the start of the tasks.
+        criteria = _find_criteria(text, tasks_start, fix.task_id)
         if criteria is None:
             n_missing += len(fixes)
             continue
@@ -178,15 +180,14 @@ def _rewrite_tasks(
         yield Unrepresentable(NO_TASK, n_missing)
 
 
-def _find_criteria(text: str, tasks: JsonMember | None, task_id: str) -> JsonMember | None:
+def _find_criteria(text: str, tasks_start: int | None, task_id: str) -> JsonMember | None:
     """Return the criteria of a task in the text of a main file, or None if there are none.
 
-    `tasks` is the list of tasks. It is searched in the text, because earlier fixes may have changed
-    its content.
+    `tasks_start` is the start of the list of tasks, or None if the file has none.
     """
-    if tasks is None:
+    if tasks_start is None:
         return None
-    task = find_task(text, task_id, tasks.span.start)
+    task = find_task(text, task_id, tasks_start)
     if task is None:
         return None
     criteria = find_json_member(text, CRITERIA, task.span.start)

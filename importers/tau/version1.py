@@ -35,6 +35,7 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.dialects.embedded import split_by_form
 from fcreview.importers.tau.checker import (
+    ALL_DIFFERENCES,
     OWN_FIELD,
     CheckedParts,
     RewardParts,
@@ -273,13 +274,16 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
 def fill_version1_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     """Fill an item of the first tau-bench: conversation, golden actions and verdicts.
 
+    The order matters: pairs need the calls of the conversation, and verdicts need the pairs.
+
     `entry` is the record of the result file, and `info` its field with the task and the recorded
     checks.
     """
     item.extra.metadata = _make_metadata(entry, info)
     # The golden actions show one way to the expected database.
-    item.extra.uncounted_states = "-!+"
+    item.extra.uncounted_states = ALL_DIFFERENCES
     task = as_object(info.get("task"))
+    # None means that the conversation is unreadable, so it can be neither shown nor graded.
     messages = _read_conversation(item, entry.get("traj"), has_error="error" in info)
     if messages is not None and has_actions_in_text(messages):
         item.functions = read_tools_in_text(messages)
@@ -464,11 +468,15 @@ def _add_checked_verdicts(
     """
     expected_outputs = _read_expected_outputs(item, task.get("outputs"), checks)
     _report_invalid_results(item, checks)
+    # fcreview cannot recompute the database, so the recorded value is taken for both.
     database = _find_database_value(checks, reward)
-    parts = CheckedParts(RewardParts({"DB": database}), RewardParts({"DB": database}))
-    # The benchmark checks what the agent said only if the task has expected outputs.
-    has_outputs = expected_outputs is None or len(expected_outputs) > 0
-    if has_outputs:
+    parts = CheckedParts(
+        official=RewardParts({"DB": database}), recomputed=RewardParts({"DB": database})
+    )
+    # The benchmark checks what the agent said only if the task has expected outputs. If they cannot
+    # be read, the part counts all the same, and its recomputed value is unknown.
+    has_no_outputs = expected_outputs == []
+    if not has_no_outputs:
         _add_output_parts(parts, checks, expected_outputs, messages)
     return add_reward_verdicts(item, reward, parts, is_left_out=reward is None)
 
@@ -489,13 +497,15 @@ def _find_database_value(recorded: JsonObject, reward: float | None) -> float | 
     """
     if "r_actions" in recorded:
         return to_part_value(recorded["r_actions"])
+    # An item that passes, be it by a review, passes in all parts.
     if reward is not None and is_success(reward):
         return 1.0
 
-    # All outputs were said, so only the database can have failed. A reward that reviews changed
-    # implies nothing.
+    # If all outputs were said, only the database can have failed. But a reviewer can fail an item
+    # for another reason.
     is_reviewed = OWN_FIELD in recorded
-    if to_finite_number(recorded.get("r_outputs")) == 1 and not is_reviewed:
+    were_outputs_said = to_finite_number(recorded.get("r_outputs")) == 1
+    if were_outputs_said and not is_reviewed:
         return 0.0
     return None
 
@@ -539,12 +549,14 @@ def _read_expected_outputs(
 
     If the file does not contain them, add an issue and return None.
     """
+    # The benchmark records `r_outputs` for each task with outputs (`calculate_reward`), so without
+    # it the task has none.
     if outputs is None and "r_outputs" not in recorded_checks:
         return []
 
     checked = as_object(recorded_checks.get("outputs"))
     is_text_list = isinstance(outputs, list) and all(isinstance(text, str) for text in outputs)
-    if is_text_list and set(checked) <= set(outputs):
+    if is_text_list and checked.keys() <= set(outputs):
         return list(outputs)
     what = (
         "the field `outputs` of the task is not a list of texts, or does not contain all texts that"

@@ -21,6 +21,7 @@ from fcreview.importers.common.writeback import (
     find_unrepresentable_reviews,
 )
 from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, REWARD_PART_NAMES
+from fcreview.importers.tau.discovery import FOLDER_LAYOUT
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.read import read_items
 from fcreview.model.address import ITEM
@@ -80,8 +81,10 @@ def rewrite_scores(
         n_unwritten += rewritten.n_unwritten
         yield RewrittenFile(path, rewritten.content)
 
-    has_index = plan.importer_data is not None and bool(plan.data)
-    if has_index and rewards:
+    # In the folder layout, `plan.data` has the main file, which lists the reward of each simulation
+    # too. Without a main file, it is empty.
+    is_folder = plan.importer_data == FOLDER_LAYOUT
+    if is_folder and plan.data and rewards:
         yield from _rewrite_index(plan.data[0], rewards)
     if n_unwritten:
         yield Unrepresentable(
@@ -203,7 +206,8 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     cannot represent.
     """
     reward_info = dict(as_object(simulation.get("reward_info")))
-    known_parts = item.metadata.get(REWARD_PARTS)
+    # Part -> value at the import.
+    known_parts = as_object(item.metadata.get(REWARD_PARTS))
     new_parts: dict[str, float] = {}
     n_unwritten = 0
     for key, value in item.overrides.items():
@@ -215,8 +219,10 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
         written = _write_review(reward_info, item, key, value)
         if written.part_value is not None:
             new_parts[written.part] = written.part_value
-        # A part that was known at the import is written below, even without a check.
-        if not written.has_set_checks and written.part not in (known_parts or {}):
+        # The simulation has two places for a review: the checks, and the breakdown of the reward,
+        # which is written below and has the parts that were known at the import.
+        has_place_in_breakdown = written.part in known_parts
+        if not written.has_set_checks and not has_place_in_breakdown:
             n_unwritten += 1
 
     _update_reward_breakdown(reward_info, new_parts, known_parts)
@@ -240,7 +246,10 @@ class _WrittenReview:
 def _write_review(
     reward_info: JsonObject, item: ScoredItem, key: CriterionKey, value: Any
 ) -> _WrittenReview:
-    """Set the checks of a reward to the value of one review, of a part or of a single check."""
+    """Set the checks in `reward_info` to the value of one review, of a part or of a single check.
+
+    Returns the part and the value that it gets.
+    """
     check_position = _find_check_position(item.metadata, key)
     if check_position is None:
         _, criterion = key
@@ -252,9 +261,10 @@ def _write_review(
     has_set_checks = _try_set_check(reward_info, check_position, value)
     # A review of the whole part counts more than reviews of its checks.
     is_part_reviewed = (ITEM, part.lower()) in item.overrides
-    part_value = None
-    if not is_part_reviewed:
-        part_value = float(_are_all_checks_met(reward_info, part))
+    if is_part_reviewed:
+        return _WrittenReview(part, part_value=None, has_set_checks=has_set_checks)
+    # Otherwise the part follows from its checks, of which one was just set.
+    part_value = float(_are_all_checks_met(reward_info, part))
     return _WrittenReview(part, part_value=part_value, has_set_checks=has_set_checks)
 
 
@@ -306,23 +316,24 @@ def _try_set_checks(reward_info: JsonObject, part: str, indexes: range, value: A
 
 
 def _update_reward_breakdown(
-    reward_info: JsonObject, new_parts: dict[str, float], known_parts: Any
+    reward_info: JsonObject, new_parts: dict[str, float], known_parts: JsonObject
 ) -> None:
     """Set the reviewed parts in the recorded breakdown.
 
-    If the file has none, `known_parts` become the breakdown if all of them have a value then.
+    If the file has none, `known_parts`, the parts at the import, become the breakdown. But the
+    reward is the product of the breakdown, so each of them must have a value.
     """
     breakdown = as_object(reward_info.get("reward_breakdown"))
     if not breakdown:
-        values = as_object(known_parts)
-        has_unknown_values = None in (values | new_parts).values()
-        if has_unknown_values:
+        has_unknown_part = None in (known_parts | new_parts).values()
+        if has_unknown_part:
             return
-        breakdown = values
-    if any(part in breakdown for part in new_parts):
-        reward_info["reward_breakdown"] = breakdown | {
-            part: value for part, value in new_parts.items() if part in breakdown
-        }
+        breakdown = known_parts
+
+    # Other reviewed parts do not count for the reward.
+    counted_parts = {part: value for part, value in new_parts.items() if part in breakdown}
+    if counted_parts:
+        reward_info["reward_breakdown"] = breakdown | counted_parts
 
 
 def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> None:
@@ -332,18 +343,20 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
     if not isinstance(reward_info, dict):
         return
 
-    reward_info["reward"] = entry["reward"]
-    recorded = (reward_info.get("info") or {}) | REVIEWED_MARK
-    reward_info["info"] = recorded
+    checks = (reward_info.get("info") or {}) | REVIEWED_MARK
     for criterion, field_name in _VERSION1_PARTS.items():
         value = item.overrides.get((ITEM, criterion))
         if value is not None:
-            recorded[field_name] = float(value)
+            checks[field_name] = float(value)
 
-    # `outputs` maps each expected text to whether the agent said it.
+    # `outputs` maps each expected text to whether the agent said it. A review that fails this part
+    # does not tell which text is missing.
     all_texts_were_said = item.overrides.get((ITEM, "communicate")) == 1
-    if all_texts_were_said and isinstance(recorded.get("outputs"), dict):
-        recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
+    if all_texts_were_said and isinstance(checks.get("outputs"), dict):
+        checks["outputs"] = dict.fromkeys(checks["outputs"], True)
+
+    reward_info["reward"] = entry["reward"]
+    reward_info["info"] = checks
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:

@@ -475,12 +475,18 @@ class ProcessAccuracy(NamedTuple):
     """
 
 
+N_DECIMALS = 3
+"""Decimals of the process accuracies that the evaluator rounds."""
+
+
 def compute_process_accuracy(
     messages: Any, milestones: Any, *, is_end_state_correct: bool
 ) -> ProcessAccuracy:
     """Compute the share of milestones, the golden calls, that the agent met in order.
 
     As in the evaluator, the accuracy is 1 if the end state is correct, whatever the agent called.
+    The evaluator rounds the share of an alternative sequence before it looks for the best one, but
+    the share of a single sequence only when it writes it to the process file.
 
     Args:
         messages: The agent's messages with its calls.
@@ -494,11 +500,13 @@ def compute_process_accuracy(
     has_alternatives = isinstance(milestones[0], list)
     if has_alternatives:
         # The official mean uses the best alternative, the process file the last one.
-        shares = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
-        return ProcessAccuracy(in_mean=max(shares), in_process_file=shares[-1])
+        rounded_shares = [
+            round(compute_milestone_share(calls, sequence), N_DECIMALS) for sequence in milestones
+        ]
+        return ProcessAccuracy(in_mean=max(rounded_shares), in_process_file=rounded_shares[-1])
 
     share = compute_milestone_share(calls, milestones)
-    return ProcessAccuracy(in_mean=share, in_process_file=round(share, 3))
+    return ProcessAccuracy(in_mean=share, in_process_file=round(share, N_DECIMALS))
 
 
 def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
@@ -571,33 +579,36 @@ def pair_milestones(
 
     The agent met the first milestones in order, until it missed one. These are paired with the
     calls that met them. The others are aligned with the calls after that, to show the reader what
-    the agent did instead.
+    the agent did instead. Calls that no milestone demands are listed last, in the agent's order.
 
     Args:
         milestones: All milestones, the met ones first.
-        predicted: All calls of the agent.
+        predicted: All calls of the agent. The index of a call is its position in this list.
         met_indexes: For each met milestone, the index of the call that met it, in rising order.
     """
     n_met = len(met_indexes)
-    met_pairs: list[CallPair] = []
-    for milestone, index in zip(milestones[:n_met], met_indexes, strict=True):
-        pairs = align_calls([milestone], [predicted[index]], COMPARISON_RULES)
-        # The pair of the milestone comes first.
-        met_pairs += pairs[:1]
+    met_calls = [predicted[index] for index in met_indexes]
+    met_pairs = [
+        _pair_with_met_milestone(milestone, call)
+        for milestone, call in zip(milestones[:n_met], met_calls, strict=True)
+    ]
 
-    # Calls before this index precede the last met milestone, so no other milestone can match them.
-    first_later_index = met_indexes[-1] + 1 if met_indexes else 0
-    earlier_calls = predicted[:first_later_index]
-    later_calls = predicted[first_later_index:]
-    later_pairs = align_calls(milestones[n_met:], later_calls, COMPARISON_RULES, keep_order=True)
-
-    # Calls that no milestone demands are listed last, in the agent's order.
+    # Calls up to the one that met the last milestone precede all missed milestones.
+    n_earlier = met_indexes[-1] + 1 if met_indexes else 0
+    earlier_extra = [
+        _make_extra_pair(call) for call in predicted[:n_earlier] if call.index not in met_indexes
+    ]
+    later_pairs = align_calls(
+        milestones[n_met:], predicted[n_earlier:], COMPARISON_RULES, keep_order=True
+    )
     missed = [pair for pair in later_pairs if pair.golden is not None]
     later_extra = [pair for pair in later_pairs if pair.golden is None]
-    earlier_extra = [
-        _make_extra_pair(call) for call in earlier_calls if call.index not in met_indexes
-    ]
     return met_pairs + missed + earlier_extra + later_extra
+
+
+def _pair_with_met_milestone(milestone: Call, call: Call) -> CallPair:
+    (pair,) = align_calls([milestone], [call], COMPARISON_RULES)
+    return pair
 
 
 def _make_extra_pair(call: Call) -> CallPair:

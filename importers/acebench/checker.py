@@ -152,12 +152,13 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     ):
         return TypeCheck(True, skips_comparison=golden_has_other_type)
 
-    # The value has another type than declared, or is a list with such an element.
+    # What remains are a value of another type than declared, and a list or object of the declared
+    # type with a wrong element. The exception sets "skip" for both, but accepts only the former:
+    # the evaluator has already recorded the wrong element as an error.
     is_like_golden = has_golden and (type(value) is type(golden) or value == golden)
-    if not is_like_golden:
-        return TypeCheck(False, skips_comparison=golden_has_other_type)
-    # The exception does not hold for a list with a wrong element.
-    return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
+    if is_like_golden:
+        return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
+    return TypeCheck(False, skips_comparison=golden_has_other_type)
 
 
 def _get_element_type(declared: DeclaredType) -> DeclaredType:

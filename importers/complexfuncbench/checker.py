@@ -179,7 +179,8 @@ def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallEr
     """Explain why the evaluator rejected a call, given the golden call that it compared.
 
     This is the first golden argument, in alphabetical order, that is missing or differs. If none
-    does, it is an argument that the golden call does not have.
+    does, it is an argument that the golden call does not have. The parameter is None if the calls
+    are equal, which the evaluator accepts, so that only a damaged log has such a call.
     """
     predicted_arguments = predicted.get("arguments") or {}
     golden_arguments = golden.get("arguments") or {}
@@ -346,8 +347,10 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
             if n_system_prompts == 1:
                 path.add_message("system", -1, content)
         elif role == "user":
+            # A text of the user belongs to the step before it, or to none (-1) at the beginning.
             path.add_message("user", path.last_step, content)
         elif content is not None:
+            # A text of the model begins a step: it is the thought before calls, or the last reply.
             path.add_message("assistant", path.last_step + 1, content)
 
     if n_system_prompts > 1:
@@ -511,21 +514,21 @@ class _VerdictFinder:
             return _make_format_verdict(call, "format_error", str(reply["error"]))
         if reply == GENERIC_REPLY:
             return self._explain_generic_reply(call)
-        golden_call = None
-        if reply is not None:
-            golden_call = self._find_golden_call_with_reply(reply)
-        if golden_call is not None:
-            # If the calls differ, it is unknown by which comparison the call was accepted.
-            is_equal = is_equal_call(call_to_json(call), call_to_json(golden_call))
-            tier = "rule" if is_equal else "unknown"
-            return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
+        golden_of_reply = None if reply is None else self._find_golden_call_with_reply(reply)
+        if golden_of_reply is None:
+            return self._infer_from_call(call)
+        # If the calls differ, it is unknown by which comparison the call was accepted.
+        is_equal = is_equal_call(call_to_json(call), call_to_json(golden_of_reply))
+        tier = "rule" if is_equal else "unknown"
+        return CallVerdict(call, golden=golden_of_reply, tier=tier, ok=True)
 
-        # The reply shows nothing, so only the call itself can.
+    def _infer_from_call(self, call: Call) -> CallVerdict:
+        """Infer the verdict on a call whose reply is missing or shows nothing."""
         if call.arguments is None:
             return _make_format_verdict(call, "decode_error", call.decode_error)
-        golden_call = self._find_equal_unused_golden_call(call)
-        if golden_call is not None:
-            return CallVerdict(call, golden=golden_call, tier="rule", ok=True)
+        equal_golden_call = self._find_equal_unused_golden_call(call)
+        if equal_golden_call is not None:
+            return CallVerdict(call, golden=equal_golden_call, tier="rule", ok=True)
         # A log contains every comparison, so a call without one was not compared.
         tier = "unpaired" if self.has_log else "unknown"
         return CallVerdict(call, golden=None, tier=tier, ok=None)
@@ -613,6 +616,7 @@ def _set_guessed_golden_calls(
 
     unused_golden = [call for call in golden_path.calls if call.index not in used_indexes]
     unpaired_calls = [verdict.predicted for verdict in verdict_by_unpaired_call.values()]
+    # A pair names its two calls by `Call.index`, the position among all golden or predicted calls.
     for pair in align_calls(unused_golden, unpaired_calls):
         if pair.golden is None or pair.predicted is None:
             continue

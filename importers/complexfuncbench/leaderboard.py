@@ -122,17 +122,24 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
     else:
         n_accepted = sum(call.officially_accepted is True for call in calls)
 
-    # The golden calls that have an accepted call before the reviews that accept a call.
-    fulfilled = {call.golden for call in calls if call.officially_accepted and call.accepted}
-    for call in calls:
-        # A golden call counts once, whatever the number of its accepted calls.
-        can_count = call.golden is not None and call.golden not in fulfilled
-        if call.officially_accepted and not call.accepted:
-            n_accepted -= 1
-        elif call.accepted and not call.officially_accepted and can_count:
-            n_accepted += 1
-            fulfilled.add(call.golden)
-    return CallCounts(n_accepted, golden=n_golden)
+    # `correct_call_num` has one for each call that the evaluator accepted, so each of them that a
+    # review rejects is subtracted, even if the golden call has another accepted call.
+    n_newly_rejected = sum(bool(call.officially_accepted and not call.accepted) for call in calls)
+    n_correct = n_accepted - n_newly_rejected + _count_newly_fulfilled_golden_calls(calls)
+    return CallCounts(n_correct, golden=n_golden)
+
+
+def _count_newly_fulfilled_golden_calls(calls: list[ReviewedCall]) -> int:
+    """Return the number of golden calls that have an accepted call only because of a review.
+
+    Of two calls that reviews accept for one golden call, the second is a repetition, which adds
+    nothing. Nor does an accepted call that belongs to no golden call.
+    """
+    fulfilled_before = {call.golden for call in calls if call.officially_accepted and call.accepted}
+    fulfilled_by_review = {
+        call.golden for call in calls if call.accepted and not call.officially_accepted
+    }
+    return len(fulfilled_by_review - fulfilled_before - {None})
 
 
 def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:

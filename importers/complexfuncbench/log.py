@@ -198,7 +198,7 @@ class _LogReader:
         text = record.body
         if text.startswith("Query: "):
             self.log.query = text.removeprefix("Query: ").rstrip("\n")
-        if text.startswith(SURPLUS_CALL):
+        elif text.startswith(SURPLUS_CALL):
             self.log.surplus_call = text.removeprefix(SURPLUS_CALL).strip()
         elif text.startswith(OUTCOME):
             self.log.outcome = text.removeprefix(OUTCOME).strip()

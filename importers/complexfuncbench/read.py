@@ -223,14 +223,17 @@ def _fill_item(
     )
     item.n_steps = len({call.step for call in item.predicted})
 
+    # Calls that the evaluator compared, but that the display does not pair.
     item.extra.compared_with = _list_compared_calls(item, verdicts) or None
     item.extra.metadata |= _make_metadata(record, golden_path, verdicts, log)
     item.extra.metadata |= _make_metric_inputs(verdicts)
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+        # The verdicts on calls by which reviewers decide about the sample.
         item.extra.needs = list_addresses_by_required_call(
             golden_path, verdicts, bool(item.official)
         )
+        # The evaluator compares calls, not states, so a call without an effect can be decisive.
         add_decisive_call(item, only_effect_counts=False)
     apply_incident(item, find_record_incident(record))
 
@@ -546,25 +549,22 @@ def list_addresses_by_required_call(
         is_success: Whether the sample officially succeeded.
     """
     required: list[list[str]] = []
-    accepted: list[list[str]] = []
+    are_all_accepted = True
     for golden_call in golden_path.calls:
-        addresses = []
-        is_accepted = False
-        for address, verdict in verdicts.items():
-            if verdict.golden is golden_call:
-                addresses.append(address)
-                is_accepted = is_accepted or bool(verdict.ok)
+        verdict_by_address = {
+            address: verdict
+            for address, verdict in verdicts.items()
+            if verdict.golden is golden_call
+        }
+        if any(verdict.ok for verdict in verdict_by_address.values()):
+            required.append(list(verdict_by_address))
+        # If the sample succeeded, the evaluator required none of the calls that were not accepted.
+        elif not is_success and not checker.is_optional_call(golden_call):
+            required.append(list(verdict_by_address))
+            are_all_accepted = False
 
-        if is_accepted:
-            accepted.append(addresses)
-        if is_accepted or not checker.is_optional_call(golden_call):
-            required.append(addresses)
-
-    # The evaluator required no other golden calls if the sample succeeded.
-    if is_success:
-        return accepted
     # The sample failed although every required call was accepted. An empty list, which no call
     # fulfils, says that no verdict on a call makes it succeed.
-    if len(accepted) == len(required):
+    if not is_success and are_all_accepted:
         required.append([])
     return required

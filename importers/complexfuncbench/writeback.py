@@ -315,11 +315,7 @@ def rewrite_scores(
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
     results = list(_find_results(raw, overridden_items))
-    edits = LineEdits()
-    for result in results:
-        new_record = apply_overrides_to_record(result.record, result.item)
-        if new_record != result.record:
-            edits.replaced[result.line] = new_record
+    edits = _list_record_edits(results)
 
     samples = read_dataset(plan.data).samples if overridden_items else {}
     n_missing_calls = 0
@@ -329,6 +325,7 @@ def rewrite_scores(
         if log.file is not None:
             yield log.file
 
+    # Items without a result record are not in the file.
     written_ids = {result.item.id for result in results}
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
@@ -351,6 +348,16 @@ class _ReviewedResult(NamedTuple):
     line: int
     record: JsonObject
     item: ScoredItem
+
+
+def _list_record_edits(results: Sequence[_ReviewedResult]) -> LineEdits:
+    """Return the lines of the result file that reviews change."""
+    edits = LineEdits()
+    for result in results:
+        new_record = apply_overrides_to_record(result.record, result.item)
+        if new_record != result.record:
+            edits.replaced[result.line] = new_record
+    return edits
 
 
 def _find_results(raw: bytes, items: Mapping[str, ScoredItem]) -> Iterator[_ReviewedResult]:

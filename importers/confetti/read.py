@@ -163,6 +163,8 @@ def _load_score_file(records: RunRecords, category: str, score_file: Path, plan:
 
 def _report_moved_entries(scored: FailureList, category: str) -> Iterator[ImportIssue]:
     """Yield an issue for each entry whose line number and prompt identify different items."""
+    # An entry is listed under the id in its prompt, if it has one. Without its prompt, the number
+    # of the line in the dataset, which is its own id, determines the item.
     for item_id, entry in scored.entries.items():
         id_of_line = get_failing_item_id({"id": entry["id"]}, category)
         if item_id != id_of_line:
@@ -441,15 +443,10 @@ def fill_call_item(
     else:
         item.rule_note = "the dataset has no question for this item"
 
-    why_score_is_fixed = _add_soft_scores(item, golden, records.soft_scores.get(record_id))
-    if why_score_is_fixed is not None:
-        item.extra.metadata[checker.FIXED_SCORE_REASON] = why_score_is_fixed
-
+    _add_soft_scores(item, golden, records.soft_scores.get(record_id))
     judge_record = records.hallucination_flags.get(record_id)
     if judge_record is not None:
-        do_flags_fit_calls = _add_hallucination_flags(item, judge_record)
-        if not do_flags_fit_calls:
-            item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+        _add_hallucination_flags(item, judge_record)
 
 
 def _add_golden_calls(item: Item, golden: Any) -> None:
@@ -532,34 +529,47 @@ def _add_note_on_list(pair: CallPair, name: str, values: list[Any]) -> None:
         pair.state = "~"
 
 
-def _add_soft_scores(
-    item: Item, golden_answer: Any, score_record: dict[str, Any] | None
-) -> str | None:
+def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any] | None) -> None:
     """Add the soft scores of an item and of its arguments: how similar each argument is to the
     golden value, from 0 to 1, and their mean.
 
-    They are recomputed and, if `score_record` is given, also added as recorded. Returns why reviews
-    of arguments cannot change the item's score, or None if they can.
+    They are recomputed and, if `score_record` is given, also added as recorded. If reviews of
+    arguments cannot change the item's score, the metadata get the reason.
     """
+    turn = item.n_turns - 1
     computed = _compute_argument_scores(item, golden_answer)
     soft_score = checker.compute_soft_score(computed.name_matches, computed.scores)
-    turn = item.n_turns - 1
     item.verdicts += _make_soft_score_verdicts(
         "rule", soft_score, scores=computed.scores, turn=turn, by="token F1"
     )
-    # Without a call of the golden function, the score is 0 whatever the arguments are.
-    other_call = "the reply is not exactly one call of the golden function"
-    if score_record is None:
-        return None if computed.name_matches else other_call
+    if score_record is not None:
+        item.verdicts += _make_soft_score_verdicts(
+            "official",
+            score_record.get("soft_score"),
+            scores=as_object(score_record.get("param_scores")),
+            turn=turn,
+            by="soft score file",
+        )
 
-    official = score_record.get("soft_score")
-    official_scores = as_object(score_record.get("param_scores"))
-    item.verdicts += _make_soft_score_verdicts(
-        "official", official, scores=official_scores, turn=turn, by="soft score file"
-    )
-    if not score_record.get("function_match", computed.name_matches):
-        return other_call
-    if not _is_mean_of_argument_scores(official, official_scores):
+    why_score_is_fixed = _explain_fixed_score(score_record, name_matches=computed.name_matches)
+    if why_score_is_fixed is not None:
+        item.extra.metadata[checker.FIXED_SCORE_REASON] = why_score_is_fixed
+
+
+def _explain_fixed_score(score_record: dict[str, Any] | None, *, name_matches: bool) -> str | None:
+    """Return why reviews of arguments cannot change the soft score of an item. None if they can.
+
+    `name_matches` says whether the reply is exactly one call of the golden function. The score file
+    can state this too, and then decides.
+    """
+    recorded = score_record or {}
+    if not recorded.get("function_match", name_matches):
+        # The score is then 0, whatever the arguments are.
+        return "the reply is not exactly one call of the golden function"
+    if score_record is None:
+        return None
+    recorded_scores = as_object(score_record.get("param_scores"))
+    if not _is_mean_of_argument_scores(score_record.get("soft_score"), recorded_scores):
         return "the recorded soft score is not the mean of the argument scores"
     return None
 
@@ -611,19 +621,18 @@ def _get_argument_address(turn: int, pair_position: int, name: str) -> str:
     return argument_address(turn, pair_position, append_to_path("", name))
 
 
-def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
+def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> None:
     """Add a judge's flags for hallucinated arguments, values that the model made up, as verdicts.
 
-    The flags are a list for each call with names of its arguments, such as `[["date"], []]`.
-    Returns false if they do not fit the predicted calls: if there are more or fewer lists, or other
-    names. A reply of the judge without flags becomes a failed verdict, so nothing remains to fit.
+    The flags are a list for each call with names of its arguments, such as `[["date"], []]`. A
+    reply of the judge without flags becomes a failed verdict.
     """
     judge_name = str(judge_record.get("judge_model") or "judge")
     flags = judge_record.get("hallucinated_parameters")
     if not isinstance(flags, list):
         failure = _describe_unreadable_reply(judge_record)
         add_failed_verdict(item, "judge", failure=failure, by=judge_name, criterion="hallucinated")
-        return True
+        return
 
     flagged_by_call = []
     for names in flags:
@@ -639,7 +648,11 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
         if verdict.criterion == "hallucinated":
             verdict.rationale = rationale
     item.verdicts += verdicts
-    return _are_flags_of_calls(flagged_by_call, item.predicted)
+
+    # Flags that do not fit are added as far as possible. The reader can compare them with the
+    # judge's own words.
+    if not _are_flags_of_calls(flagged_by_call, item.predicted):
+        item.extra.metadata["judge's raw reply"] = judge_record.get("response")
 
 
 def _are_flags_of_calls(flagged_by_call: Sequence[Sequence[str]], calls: Sequence[Call]) -> bool:
@@ -657,14 +670,15 @@ def _make_verdicts_of_calls(
 ) -> Iterator[Verdict]:
     """Yield a verdict on the name of each call, and one on each argument.
 
-    A name must be the golden one. An argument is hallucinated if the judge's flags of its call
-    (`flagged_by_call`) contain its name.
+    A name must be that of the golden call, of which an item has only one. An argument is
+    hallucinated if the judge's flags of its call (`flagged_by_call`) contain its name. All calls
+    are in the last turn, which the model's reply ends.
     """
     turn = item.n_turns - 1
     golden_name = item.golden[0].name if item.golden else None
     pair_positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
     for call, flagged in zip(item.predicted, flagged_by_call, strict=False):
-        position = pair_positions.get(call.index, call.index)
+        position = pair_positions[call.index]
         address = call_address(turn, position)
         yield Verdict("judge", call.name == golden_name, target=address, criterion="name_matches")
         for name in call.arguments or {}:

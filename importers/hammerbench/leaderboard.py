@@ -119,7 +119,8 @@ def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float
 
     Each snapshot (one step of a conversation) counts by itself. Of the calls of the right function,
     PN_FP is the share that has an argument name which the golden call lacks, and PN_FN is the share
-    that lacks an argument name of the golden call.
+    that lacks an argument name of the golden call. As in the script (`evaluate.py`), `EPSILON` is
+    added to the denominators of the averages and of PN_FP and PN_FN only.
     """
     all_snapshots = _SnapshotSums()
     name_ok_snapshots = _SnapshotSums()
@@ -263,29 +264,33 @@ class ConversationCounts:
         Many conversations have the same outcomes, so each distinct one is tallied once, and
         multiplied by its number.
         """
-        tallies = []
-        numbers_of_equal = []
-        progress_by_index = []
+        # A conversation of which the selector chooses no snapshot has no tally.
+        tally_by_index: dict[int, ConversationTally] = {}
         for index, conversation in enumerate(self.distinct_conversations):
             tally = tally_conversation(conversation, selector)
-            if tally is None:
-                # The selector chooses no snapshot of this conversation.
-                progress_by_index.append(0.0)
-            else:
-                progress_by_index.append(tally.progress)
-                tallies.append(tally)
-                numbers_of_equal.append(self.n_occurrences[index])
-        if not tallies:
+            if tally is not None:
+                tally_by_index[index] = tally
+        if not tally_by_index:
             return None
 
-        # Each field of a tally, such as the number of snapshots, is added up on its own.
-        totals = []
-        for values in zip(*tallies, strict=True):
-            totals.append(sum(map(mul, values, numbers_of_equal)))
+        totals = _sum_fields(tally_by_index, self.n_occurrences)
         # Progress is a fraction, so the order of addition changes its rounding. It is added in the
         # order of the official script.
-        progress = sum(progress_by_index[index] for index in self.indexes)
-        return ConversationTally(*totals)._replace(progress=progress)
+        progress = sum(
+            tally_by_index[index].progress for index in self.indexes if index in tally_by_index
+        )
+        return totals._replace(progress=progress)
+
+
+def _sum_fields(
+    tally_by_index: Mapping[int, ConversationTally], n_occurrences: Mapping[int, int]
+) -> ConversationTally:
+    """Return the sum of each field of the tallies, each counted as often as its conversation
+    occurs.
+    """
+    weights = [n_occurrences[index] for index in tally_by_index]
+    columns = zip(*tally_by_index.values(), strict=True)
+    return ConversationTally(*[sum(map(mul, values, weights)) for values in columns])
 
 
 def compute_conversation_metrics(
@@ -295,7 +300,9 @@ def compute_conversation_metrics(
     Empty if no snapshot is selected.
 
     PR is the progress rate, the share of snapshots before the first failure, and SR the share of
-    conversations without a failure. `selector` says which snapshots of a conversation count.
+    conversations without a failure. `selector` says which snapshots of a conversation count. As in
+    the script (`evaluate.py`), `EPSILON` is added to some denominators only, not to those of
+    Func_Acc and Args_Acc.
     """
     tally = conversations.tally_all_conversations(selector)
     if tally is None:
@@ -518,17 +525,18 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
     conversations = _group_by_conversation(items).values()
     rule_counts = _count_conversations(conversations)
     judge_counts = _count_conversations(conversations, _get_judge_outcome)
-    # The official verdicts come from `badcase.csv`, which has no argument names.
-    has_names = any("hallucinated" in item.values for item in items)
+    # Some items have only the official verdicts, from `badcase.csv`. This file does not say which
+    # argument names are wrong, so only some metrics follow from it.
+    has_only_badcase_values = not any("hallucinated" in item.values for item in items)
 
     metrics = []
     for selector in _list_selectors(type_name):
         table = f"{type_name}, {SELECTOR_TITLES[selector]}"
         by_rule = compute_conversation_metrics(rule_counts, selector)
         for name, value in by_rule.items():
-            # The other metrics need the names.
-            if has_names or name in BADCASE_METRICS:
-                metrics.append(_to_metric(table, name, value))
+            if has_only_badcase_values and name not in BADCASE_METRICS:
+                continue
+            metrics.append(_to_metric(table, name, value))
         by_judge = compute_conversation_metrics(judge_counts, selector)
         if by_judge:
             for name in JUDGE_METRICS:

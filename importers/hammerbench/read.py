@@ -87,39 +87,41 @@ def read_dialogue_before_call(
     """Read the messages of a dataset record that come before a golden call: the dialogue of a
     snapshot.
 
-    `call_number` is the number of this call, from 1. Earlier golden calls become messages of the
-    assistant, because later turns build on them.
+    Normally, each message of the user has one golden call: the dialogue ends with the call, or
+    before the assistant's reply in a turn without a call. Earlier golden calls become messages of
+    the assistant, because later turns build on them.
+
+    `call_number` is the number of the call, from 1.
     """
     messages: list[Message] = []
-    turn = -1
+    n_user_messages = 0
     n_calls = 0
     for record in message_records:
         role = record.get("role")
         content = record.get("content")
-        # A message before the first one of the user belongs to the first turn.
-        current_turn = max(turn, 0)
-        # Normally, each turn has one golden call.
-        is_after_turn_of_call = turn + 1 > call_number
-
         if role == "user":
-            turn += 1
-            messages += parse_user_message(str(content), turn)
-        elif role == "function call":
+            messages += parse_user_message(str(content), turn=n_user_messages)
+            n_user_messages += 1
+            continue
+
+        # A message before the first one of the user belongs to the first turn.
+        turn = max(n_user_messages - 1, 0)
+        if role == "function call":
             n_calls += 1
             if n_calls == call_number:
                 break
-            text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            golden_call = Message(
-                turn=current_turn, step=0, role="assistant", content=text, name=GOLDEN_CALL
-            )
-            messages.append(golden_call)
-        elif is_after_turn_of_call:
+            messages.append(_make_golden_call_message(content, turn))
+        elif n_user_messages > call_number:
             # The turn of the golden call is over, although it has no call.
             break
         else:
-            reply = Message(turn=current_turn, step=1, role="assistant", content=str(content))
-            messages.append(reply)
+            messages.append(Message(turn=turn, step=1, role="assistant", content=str(content)))
     return messages
+
+
+def _make_golden_call_message(content: Any, turn: int) -> Message:
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return Message(turn=turn, step=0, role="assistant", content=text, name=GOLDEN_CALL)
 
 
 class DialogueAndReply(NamedTuple):
@@ -234,8 +236,8 @@ def fill_snapshot_item(
             all snapshots of a conversation. None if each snapshot counts on its own.
     """
     expects_decline = should_decline(item.category, data.label)
-    # The dataset's dialogue can end with the reply that the model should give.
     if expects_decline:
+        # The dataset's dialogue can end with the reply that the model should give.
         data.messages, golden_reply = split_golden_reply(data.messages)
         item.extra.golden_reply = data.label if isinstance(data.label, str) else golden_reply
     item.messages = data.messages
@@ -246,6 +248,7 @@ def fill_snapshot_item(
 
     call = parse_prediction(data.prediction, data.parser)
     _add_prediction(item, data.prediction, call, turn)
+    # If the model should decline, the label is the call of a function that it was not offered.
     if isinstance(data.label, dict) and not expects_decline:
         item.golden = [label_to_golden_call(data.label, turn)]
     item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
@@ -529,14 +532,15 @@ class _FlatLogReader:
         conversation, which may override them.
         """
         key = split_item_id(recorded_id)
-        # The snapshots of a conversation share one dictionary of golden arguments, which grows.
-        earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
+        # The first snapshot stands for the conversation. All its snapshots share one dictionary of
+        # golden arguments, to which each adds its own after it was filled.
+        first_snapshot = key._replace(snapshot=1)
+        earlier_golden = self.golden_by_conversation.setdefault(first_snapshot, {})
 
+        _set_record_fields(item, record, file=self.log_file, line=position)
         data = _make_snapshot_data(
-            item,
             record,
             log_file=self.log_file,
-            position=position,
             language=self.language,
             earlier_golden=earlier_golden,
         )
@@ -572,33 +576,30 @@ def _get_id_type(item_id: str) -> str:
     return split_item_id(item_id).type_name or "unknown"
 
 
+def _set_record_fields(item: Item, record: dict[str, Any], *, file: Path, line: int) -> None:
+    """Set where the record of an item is, and the hashes of its answer and its golden answer."""
+    item.file = str(file)
+    item.line = line
+    item.prediction_hash = answer_hash(record.get("predict"))
+    item.golden_hash = answer_hash(record.get("label"))
+
+
 def _make_snapshot_data(
-    item: Item,
-    record: dict[str, Any],
-    *,
-    log_file: Path,
-    position: int,
-    language: str,
-    earlier_golden: dict[str, Any],
+    record: dict[str, Any], *, log_file: Path, language: str, earlier_golden: dict[str, Any]
 ) -> SnapshotData:
     """Collect what a log says about a snapshot: prediction, label, and the form of its calls.
 
-    The dialogue and the tools are added later. Also sets the position and the hashes of the item.
-    `earlier_golden` are the golden arguments of earlier snapshots, which the user may change.
+    The dialogue and the tools are added later. `earlier_golden` are the golden arguments of earlier
+    snapshots, which the user may change.
     """
-    prediction = record.get("predict")
-    label = record.get("label")
-    item.file = str(log_file)
-    item.line = position
-    item.prediction_hash = answer_hash(prediction)
-    item.golden_hash = answer_hash(label)
     return SnapshotData(
-        prediction,
-        label=label,
+        record.get("predict"),
+        label=record.get("label"),
         messages=[],
         tools=[],
         language=language,
         parser=choose_parser_name(str(log_file)),
+        # A copy, because the caller adds the arguments of this snapshot afterwards.
         earlier=dict(earlier_golden),
     )
 
@@ -709,8 +710,9 @@ def _read_conversation(
 ) -> Iterator[Item | ImportIssue]:
     """Yield the items of one conversation, one for each snapshot: a step of the conversation.
 
-    A snapshot depends on the earlier ones. The function name of the first one decides for all, and
-    users can change arguments that they gave earlier.
+    A snapshot depends on the earlier ones, so each is filled before the next one is read. The
+    function name of the first one decides for all, and users can change arguments that they gave
+    earlier.
     """
     group = make_conversation_id(conversation.type_name, conversation.record, conversation.index)
     first_func_ok: bool | None = None
@@ -723,11 +725,10 @@ def _read_conversation(
             continue
 
         item = Item(f"{group}_{number}", category=conversation.type_name, group=group)
+        _set_record_fields(item, record, file=path, line=conversation.index + 1)
         data = _make_snapshot_data(
-            item,
             record,
             log_file=path,
-            position=conversation.index + 1,
             language=conversation.language,
             earlier_golden=earlier_golden,
         )

@@ -158,9 +158,10 @@ def rewrite_golden(
     the dataset contains, and the number of those that it does not contain.
     """
     fixes_by_key: FixesByKey = {}
-    for item, golden_call in fixes.items():
-        fixes_by_key[split_item_id(item[1])] = _SnapshotFix(item, golden_call)
+    for (category, item_id), golden_call in fixes.items():
+        fixes_by_key[split_item_id(item_id)] = _SnapshotFix((category, item_id), golden_call)
 
+    # Logs repeat fixes, so only the dataset files decide which fixes are applied, each once.
     applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
         is_log = path in plan.results
@@ -173,9 +174,9 @@ def rewrite_golden(
             continue
 
         yield RewrittenFile(path, rewritten.content)
-        # A fix is reported once, where the dataset contains it.
-        dataset_changes = [] if is_log else rewritten.changes
-        for change in dataset_changes:
+        if is_log:
+            continue
+        for change in rewritten.changes:
             if change.key not in applied_keys:
                 applied_keys.add(change.key)
                 fix = fixes_by_key[change.key]
@@ -309,12 +310,13 @@ def rewrite_scores(
     no files with verdicts.
     """
     rewritten_files: list[RewrittenFile] = []
+    # Item -> verdict on the function name of its conversation. Only items in `badcase.csv` have
+    # one, so the ids also tell which items are written.
     name_ok_by_id: dict[str, bool] = {}
     if any(item.overrides for item in items):
         for path in plan.results:
             if path.name == RESULT_FILE:
                 folder = _ReviewedFolder.load(path, items)
-                # Only items in a file with verdicts get an entry here.
                 name_ok_by_id |= folder.list_name_verdicts()
                 rewritten_files += folder.rewrite_files()
 
@@ -366,33 +368,38 @@ def _is_representable(
 ) -> bool:
     """Whether the files of a run can contain a reviewed verdict.
 
+    The judge's files have a verdict on each snapshot. `badcase.csv` has the evaluator's verdicts:
+    one on the arguments of each snapshot, and one on the function name for the whole conversation,
+    that of the first snapshot.
+
     Args:
         item: The item of a snapshot.
         criterion_key: The target and the criterion of the verdict.
-        is_first_name_ok: The verdict on the first snapshot's function name in the rewritten file,
-            or None without a file.
+        is_first_name_ok: The verdict on the function name in the rewritten `badcase.csv`, or None
+            without this file.
     """
     target, criterion = criterion_key
     if target != ITEM:
         return False
     fails = item.overrides[criterion_key] is False
     if criterion in JUDGE_CRITERIA:
+        # None means that no judge's file has the snapshot.
         has_golden_names = item.metadata.get(SAME_NAMES_KEY)
         if has_golden_names is None:
             return False
         # The evaluator ignores the judge if the argument names are not the golden ones.
         return fails or bool(has_golden_names)
 
-    if is_first_name_ok is None:
+    has_badcase_file = is_first_name_ok is not None
+    if not has_badcase_file:
         return False
     if criterion == "func_ok":
         return split_item_id(item.id).snapshot == 1
     if criterion == "args_ok":
         return True
     if criterion == CORRECT:
-        # If the first function name is wrong, no snapshot passes, because the files contain no
-        # other verdict on function names.
-        return fails or is_first_name_ok
+        # If the name is wrong, no snapshot of the conversation can pass.
+        return fails or bool(is_first_name_ok)
     return False
 
 
@@ -479,6 +486,7 @@ class _ReviewedFolder:
             if new_flags:
                 new_flags[conversation][snapshot] = flag
             if new_replies:
+                # The recorded replies of the judge begin with a blank, too.
                 new_replies[conversation][snapshot] = f" {flag}"
         if not is_changed:
             return
@@ -524,11 +532,13 @@ def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
     """
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
-    args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
     if (ITEM, "equivalent") in item.overrides:
         return bool(item.overrides[ITEM, "equivalent"])
-    # With other names, the verdict is false whatever the judge says.
-    if not args_ok and not item.metadata.get(SAME_NAMES_KEY):
+    args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
+    has_golden_names = item.metadata.get(SAME_NAMES_KEY)
+    if not args_ok and not has_golden_names:
+        # With other names, the effective verdict is false whatever the judge says. So it does not
+        # tell what the judge should have said.
         return None
     return args_ok
 

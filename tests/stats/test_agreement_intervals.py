@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
-from scipy.optimize import brentq
 
 from benchmarks.coverage.agreement import (
     AnnotatorSetting,
@@ -31,7 +29,13 @@ from fcreview.stats.agreement_intervals import (
 )
 from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating
 from tests.examples import only_long
-from tests.oracles import binom_pmf, binom_tail, multinomial_pmf, student_quantile
+from tests.oracles import (
+    binom_pmf,
+    binom_tail,
+    find_root,
+    multinomial_pmf,
+    student_quantile,
+)
 from tests.stats.agreement_tables import KEY, compute_coefficients, make_label_table, make_ratings
 
 pytestmark = pytest.mark.slow  # Each test draws thousands of samples.
@@ -88,8 +92,9 @@ def test_percent_agreement_of_single_targets_has_the_mid_p_interval() -> None:
 )
 def test_mid_p_interval_equals_that_of_scipy(n_equal: int, n_units: int) -> None:
     def compute_mid_p(share: float) -> float:
-        units = scipy.stats.binom(n_units, share)
-        return float(units.sf(n_equal) + units.pmf(n_equal) / 2)
+        more = binom_tail(n_equal, n_units, share)
+        equally_many = binom_pmf(n_equal, n_units, share)
+        return float(more + equally_many / 2)
 
     interval = compute_mid_p_interval(n_equal, n_units)
     low = _find_share(compute_mid_p, 0.025) if n_equal > 0 else 0
@@ -99,7 +104,7 @@ def test_mid_p_interval_equals_that_of_scipy(n_equal: int, n_units: int) -> None
 
 def _find_share(compute_probability: Callable[[float], float], probability: float) -> float:
     """Return the share at which an increasing function has this value."""
-    return brentq(
+    return find_root(
         lambda share: compute_probability(share) - probability, 0, 1, xtol=1e-15, rtol=1e-14
     )
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.review import ITEM_CORRECT
@@ -21,6 +20,7 @@ from fcreview.stats.estimation import (
 )
 from fcreview.stats.posterior import ItemStatus
 from tests.examples import split_by_form
+from tests.oracles import student_quantile
 
 N_GROUPS = 150
 GROUP_SIZE = 4
@@ -200,7 +200,7 @@ def test_reference_interval_equals_the_textbook_difference_estimator() -> None:
     corrections = (human - automatic)[sorted(sampled)]
     estimated = automatic.mean() + corrections.mean()
     deviation = corrections.std(ddof=1) * np.sqrt((1 - 40 / N_GROUPS) / 40)
-    half_width = scipy.stats.t.ppf(0.975, 39) * deviation
+    half_width = student_quantile(0.975, 39) * deviation
     assert found.estimated == pytest.approx(estimated)
     assert found.low == pytest.approx(estimated - half_width, rel=1e-4)
     assert found.high == pytest.approx(estimated + half_width, rel=1e-4)
@@ -208,7 +208,7 @@ def test_reference_interval_equals_the_textbook_difference_estimator() -> None:
 
 @pytest.mark.parametrize("degrees_of_freedom", [3, 5, 10, 40, 1000])
 def test_t_quantile_equals_that_of_scipy(degrees_of_freedom: int) -> None:
-    expected = scipy.stats.t.ppf(0.975, degrees_of_freedom)
+    expected = student_quantile(0.975, degrees_of_freedom)
     assert compute_t_quantile(degrees_of_freedom) == pytest.approx(expected, rel=0.01)
 
 

@@ -8,7 +8,6 @@ from statistics import mean, stdev
 
 import numpy as np
 import pytest
-from scipy.stats import t as student_t
 
 from fcreview.stats.repeats import (
     GroupSummary,
@@ -18,6 +17,7 @@ from fcreview.stats.repeats import (
     summarize_groups,
 )
 from fcreview.stats.run_comparison import ItemOutcome, align_runs, compare_runs
+from tests.oracles import student_quantile
 from tests.stats.comparison_cases import make_outcome, make_outcomes, make_trials
 
 
@@ -73,7 +73,7 @@ def test_intervals_equal_a_program_with_arrays() -> None:
     value = means.mean()
     squares = ((means - value) ** 2).sum() + value * (1 - value)
     variance = squares / (len(means) - 1) / len(means)
-    z = student_t.ppf(0.975, len(means) - 1)
+    z = student_quantile(0.975, len(means) - 1)
     # Wilson's interval solves (p - value)^2 = z^2 p (1 - p) / n.
     n = value * (1 - value) / variance
     roots = np.roots([1 + z**2 / n, -2 * value - z**2 / n, value**2])
@@ -88,7 +88,7 @@ def test_rare_answers_near_all_passes_count_each_question_as_one_item() -> None:
     (pass_at_2,) = [figure for figure in summary.figures if figure.name == "pass@2"]
 
     value = (99 + 2 / 3) / 100
-    z = student_t.ppf(0.975, 99)
+    z = student_quantile(0.975, 99)
     roots = np.roots([1 + z**2 / 100, -2 * value - z**2 / 100, value**2])
     assert pass_at_2.value == pytest.approx(value)
     assert pass_at_2.low == pytest.approx(min(roots), abs=2e-4)

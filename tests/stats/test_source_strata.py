@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import betabinom
 
 from benchmarks.coverage.judges import (
     compute_plain_variance,
@@ -40,6 +39,7 @@ from fcreview.stats.source_strata import (
     predict_pass_rate,
     remove_source_strata,
 )
+from tests.oracles import betabinom_pmf
 
 N_ITEMS = 400
 N_REVIEWED = 100
@@ -133,7 +133,7 @@ def test_estimate_equals_poststratified_posterior_computed_with_scipy() -> None:
         k = int((of_stratum & reviewed & truth).sum())
         others = int(of_stratum.sum()) - n
         n_passed += k
-        passes = betabinom.pmf(np.arange(others + 1), others, k + 0.5, n - k + 0.5)
+        passes = betabinom_pmf(np.arange(others + 1), others, k + 0.5, n - k + 0.5)
         distribution = np.convolve(distribution, passes)
 
     values = (n_passed + np.arange(len(distribution))) / N_ITEMS

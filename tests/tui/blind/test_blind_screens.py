@@ -26,7 +26,7 @@ from fcreview.tui.actions import ITEM_ACTIONS, ITEM_TEXT_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.keymap import split_keys
 from fcreview.tui.session import Session
-from tests.examples import only_long
+from tests.examples import LONG, only_long
 from tests.tui import idle
 from tests.tui.blind.planted_workspaces import (
     ONE,
@@ -193,8 +193,10 @@ ITEM_WALK: list[Step] = [
 ]
 
 
-N_ITEMS = 3
-"""Number of items. They include all combinations of verdicts and an item of several turns."""
+N_ITEMS = 3 if LONG else 2
+"""Number of items. In the long form, they include all combinations of verdicts and an item of
+several turns.
+"""
 
 
 async def walk(

@@ -37,7 +37,9 @@ PART_KEYS = (
 )
 PART_FIELDS = {*PART_KEYS, "thought", "videoMetadata", "mediaResolution", "partMetadata"}
 CONTENT_FIELDS = {"role", "parts", "finishReason", "finishMessage"}
-CALL_FIELDS = {"id", "name", "args", "partialArgs", "willContinue"}
+ARGUMENT_PIECES = "partialArgs"
+"""Field with pieces of arguments in a stream of Vertex AI."""
+CALL_FIELDS = {"id", "name", "args", ARGUMENT_PIECES, "willContinue"}
 RESPONSE_FIELDS = {"id", "name", "response", "parts", "willContinue", "scheduling"}
 FAILED_OUTCOMES = ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")
 
@@ -180,6 +182,9 @@ def _read_text(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
 def _read_function_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
     """Yield a call. The API leaves `args` out if there are no arguments."""
     yield from values.report_unknown_fields(call, CALL_FIELDS, path=path)
+    if call.get(ARGUMENT_PIECES):
+        what = f"the arguments of a call are in pieces ({ARGUMENT_PIECES}), which are not read"
+        yield MessageIssue(what, path=path, raw=call)
     yield from values.read_call(call.get("id"), call.get("name"), call.get("args", {}), path=path)
 
 

@@ -27,6 +27,8 @@ MESSAGE_FIELDS = ("messages", "contents", "conversations", "chat_history", "outp
 """Fields of a request or response that can hold the list of messages."""
 REPLY_FIELDS = ("choices", "output", "candidates")
 """Fields of a response that hold the reply."""
+RESPONSE_FIELDS = ("usage", "status", "incomplete_details", "error")
+"""Fields about the response, in a response that is itself the message."""
 SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions", "preamble")
 TOOL_FIELDS = ("tools", "functions", "toolConfig", "tool_config")
 
@@ -218,7 +220,8 @@ def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
         if isinstance(message, dict):
             return [message]
     if "role" in response and ("content" in response or "tool_calls" in response):
-        return [dict(response)]
+        message = {name: value for name, value in response.items() if name not in RESPONSE_FIELDS}
+        return [message]
     return []
 
 

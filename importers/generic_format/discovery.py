@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from fcreview.importers.dialects.read import (
     has_reply,
     join_exchange,
 )
-from fcreview.importers.dialects.streams import is_stream_piece
+from fcreview.importers.dialects.streams.join import is_stream_piece
+from fcreview.importers.dialects.token_counts import read_token_counts
 from fcreview.importers.generic_format.exchange import (
     decode_texts,
     find_id_field,
@@ -104,12 +106,17 @@ def find_runs(
 
 
 def _read_first_record(path: Path) -> Any:
-    """Return the first record of a file. A file that is one conversation has no other record."""
+    """Return the first record of a file. A file that is one conversation has no other record.
+
+    None if the first record is a piece of a stream, and the pieces belong to several replies.
+    """
     record = read_first_record(path, MAX_FIRST_LINE_BYTES)
     if not may_be_whole_conversation(record):
         return record
     conversation = read_whole_conversation(path)
-    return record if conversation is None else conversation.value
+    if conversation is not None:
+        return conversation.value
+    return None if is_stream_piece(record) else record
 
 
 def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
@@ -140,7 +147,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
         run.generation = "chat log"
         confidence = 0.4
         reason = "requests to models in traces"
-    elif not is_stream_piece(first_record) and _is_chat_log_line(first_record):
+    elif _is_chat_log_line(first_record):
         run.generation = "chat log"
         confidence = 0.4
         reason = "a chat log"
@@ -217,7 +224,7 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         "category": "chat",
         "messages": messages,
         "tools": _list_tools(value, request, response),
-        **_read_token_counts(response),
+        **asdict(read_token_counts(response or value)),
         "extra": _collect_metadata(value, messages),
     }
 
@@ -287,11 +294,3 @@ def _list_tools(line: dict[str, Any], request: Any, response: Any) -> list[Any]:
     if all(isinstance(tool, dict) for tool in tools.values()):
         return [{"name": name} | tool for name, tool in tools.items()]
     return [tools]
-
-
-def _read_token_counts(response: dict[str, Any]) -> dict[str, Any]:
-    usage = as_object(response.get("usage"))
-    return {
-        "tokens_in": usage.get("prompt_tokens", usage.get("input_tokens")),
-        "tokens_out": usage.get("completion_tokens", usage.get("output_tokens")),
-    }

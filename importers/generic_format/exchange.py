@@ -12,7 +12,7 @@ from fcreview.importers.common.records import as_list, as_object, is_integer, li
 from fcreview.importers.dialects.conversation import MessageIssue
 from fcreview.importers.dialects.detection import is_message_list
 from fcreview.importers.dialects.read import SYSTEM_FIELDS, has_messages, has_reply
-from fcreview.importers.dialects.streams import join_stream
+from fcreview.importers.dialects.streams.join import INCOMPLETE, join_stream
 from fcreview.model.wording import format_count
 
 JsonObject = dict[str, Any]
@@ -186,6 +186,17 @@ def report_unread_response(line: Any) -> Iterator[MessageIssue]:
             continue
         what = f"{name} has no reply that could be read" if written else f"{name} is empty"
         yield MessageIssue(what, path=name, raw=written)
+
+
+def report_incomplete_response(line: Any) -> Iterator[MessageIssue]:
+    """Yield an issue if a response says that it is not whole, or if its stream broke off."""
+    fields = as_object(line)
+    response = find_response(fields) or fields
+    if response.get("status") != INCOMPLETE or not has_reply(response):
+        return
+    reason = as_object(response.get("incomplete_details")).get("reason")
+    message = f"reply incomplete: {reason}" if reason else "reply incomplete"
+    yield MessageIssue(message, path="response", raw=response.get("incomplete_details"))
 
 
 def name_places_in_request(

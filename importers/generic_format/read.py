@@ -55,6 +55,7 @@ from fcreview.importers.generic_format.exchange import (
     decode_texts,
     name_places_in_request,
     report_further_replies,
+    report_incomplete_response,
     report_unread_response,
 )
 from fcreview.importers.generic_format.incidents import find_line_incident
@@ -385,6 +386,7 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     if conversation.issues:
         conversation.issues = list(name_places_in_request(conversation.issues, exchange))
     conversation.issues.extend(report_further_replies(exchange))
+    conversation.issues.extend(report_incomplete_response(exchange))
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     is_chat_log = value is not line.value
     if is_chat_log and not all(isinstance(tool, dict) for tool in as_list(tools)):

@@ -17,7 +17,8 @@ from fcreview.importers.dialects.read import (
     has_messages,
     has_reply,
 )
-from fcreview.importers.dialects.streams import is_stream_piece, join_stream, parse_stream_text
+from fcreview.importers.dialects.streams.events import read_events
+from fcreview.importers.dialects.streams.join import is_stream_piece, join_stream
 from fcreview.safe_files import read_file
 
 MAX_BYTES = 32 << 20
@@ -64,6 +65,10 @@ API_FIELDS = frozenset(
     }
 )
 """Fields of requests and responses of APIs. A file with another field belongs to another format."""
+RESPONSE_FIELDS = frozenset(
+    {*REPLY_FIELDS, "content", "error", "incomplete_details", "message", "role", "status"}
+)
+"""Fields of a response with the reply, and with what is known about its end."""
 
 
 def read_whole_conversation(path: Path) -> JsonRecord | None:
@@ -94,11 +99,23 @@ def _parse_conversation(text: str) -> Any:
     except RecursionError:
         return None
     except ValueError:
-        value = parse_stream_text(text)
-    if is_conversation(value):
+        # Pieces are on a line each, or are server-sent events.
+        return _join_pieces(text)
+    if is_conversation(value) and not is_stream_piece(value):
         return value
-    is_stream = isinstance(value, list) and bool(value) and is_stream_piece(value[0])
-    return join_stream(value) if is_stream else None
+    return _join_pieces(value if isinstance(value, list) else [value])
+
+
+def _join_pieces(written: Any) -> Any:
+    """Return the response whose pieces a text or a list has, as a line of a chat log with the
+    response. None for something else.
+    """
+    is_stream = any(map(is_stream_piece, read_events(written).events))
+    response = join_stream(written) if is_stream else None
+    if response is None:
+        return None
+    fields = {name: value for name, value in response.items() if name not in RESPONSE_FIELDS}
+    return fields | {"response": response}
 
 
 def is_conversation(value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.dialects.read import read_conversation
-from fcreview.importers.dialects.streams import is_stream_piece, join_stream
+from fcreview.importers.dialects.streams.join import is_stream_piece, join_stream
 from tests.importers.dialects.writers import Reply, make_conversation
 
 N_CONVERSATIONS = 40
@@ -60,7 +60,8 @@ def stream_anthropic(reply: Reply, rng: random.Random) -> list[Any]:
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         for piece in pieces:
             events.append({"type": "content_block_delta", "index": index, "delta": piece})
-    return [*events, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}]
+    end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+    return [*events, end, {"type": "message_stop"}]
 
 
 STREAMS: dict[str, Callable[[Reply, random.Random], list[Any]]] = {
@@ -145,3 +146,125 @@ def test_call_in_a_stream_is_read(api: str) -> None:
     text, _, calls = read_reply(join_stream(OTHER_STREAMS[api]))
     assert [call[1:] for call in calls] == [("f", {"x": 1})]
     assert text == ("" if "Responses" in api else "I ")
+
+
+def make_chunk(delta: Any, **choice: Any) -> dict[str, Any]:
+    choices = [{"index": 0, "delta": delta} | choice]
+    return {"id": "r", "object": "chat.completion.chunk", "choices": choices}
+
+
+def make_call_chunk(name: str | None, arguments: str, **fields: Any) -> dict[str, Any]:
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    return make_chunk({"tool_calls": [fields | {"function": function}]})
+
+
+PIECES_OF_CALLS: dict[str, list[Any]] = {
+    "interleaved indexes": [
+        make_call_chunk("g", "", index=1, id="b"),
+        make_call_chunk("f", "", index=0, id="a"),
+        make_call_chunk(None, '{"y": 2}', index=1),
+        make_call_chunk(None, '{"x": 1}', index=0),
+    ],
+    "no index": [
+        make_call_chunk("f", "", id="a"),
+        make_call_chunk(None, '{"x"'),
+        make_call_chunk(None, ": 1}"),
+        make_call_chunk("g", '{"y": 2}', id="b"),
+    ],
+    "one index for all calls": [
+        make_call_chunk("f", '{"x": 1}', index=0, id="a"),
+        make_call_chunk("g", '{"y": 2}', index=0, id="b"),
+    ],
+    "repeated names": [
+        make_call_chunk("f", "", index=0, id="a"),
+        make_call_chunk("f", '{"x": 1}', index=0, id="a"),
+        make_call_chunk("g", '{"y": 2}', index=1, id="b"),
+    ],
+    "another id for each piece": [
+        make_call_chunk("f", "", index=0, id="a"),
+        make_call_chunk(None, '{"x": 1}', index=0, id="other"),
+        make_call_chunk("g", '{"y": 2}', index=1, id="b"),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", PIECES_OF_CALLS)
+def test_pieces_of_calls_are_joined_as_servers_write_them(form: str) -> None:
+    _, _, calls = read_reply(join_stream(PIECES_OF_CALLS[form]))
+    assert calls == [("a", "f", {"x": 1}), ("b", "g", {"y": 2})]
+
+
+def test_input_of_a_custom_tool_is_joined() -> None:
+    pieces = [{"id": "a", "type": "custom", "custom": {"name": "query", "input": "SEL"}}]
+    pieces.append({"custom": {"input": "ECT"}})
+    chunks = [make_chunk({"tool_calls": [piece | {"index": 0}]}) for piece in pieces]
+    _, _, calls = read_reply(join_stream(chunks))
+    assert calls == [("a", "query", {"input": "SELECT"})]
+
+
+def test_parts_of_reasoning_and_texts_are_joined() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    chunks = [make_chunk({"content": [thinking]}), make_chunk({"content": "I "})]
+    assert read_reply(join_stream([*chunks, make_chunk({"content": "see."})])) == [
+        "I see.", "Hm.", [],
+    ]  # fmt: skip
+
+
+def test_fields_that_are_null_say_nothing() -> None:
+    first = make_chunk({"role": "assistant", "content": None, "tool_calls": None})
+    last = make_chunk(None, finish_reason="stop")
+    chunks = [first | {"usage": None}, make_chunk({"content": "I see."}), last | {"usage": None}]
+    response = join_stream(chunks)
+    assert response is not None and "status" not in response
+    assert read_reply(response) == ["I see.", None, []]
+
+
+def test_choices_of_openai_and_candidates_of_gemini_stay_apart() -> None:
+    chunks = [
+        make_chunk({"content": "other"}, index=1),
+        make_chunk({"content": "first"}, index=0),
+        make_chunk({}, index=0, finish_reason="stop"),
+    ]
+    candidates = [
+        {"index": number, "content": {"role": "model", "parts": [{"text": text}]}}
+        for number, text in ((0, "fir"), (1, "other"), (0, "st"))
+    ]
+    candidates[-1]["finishReason"] = "STOP"
+    for stream in (chunks, [{"candidates": [candidate]} for candidate in candidates]):
+        response = join_stream(stream)
+        assert response is not None and "status" not in response
+        replies = response.get("choices") or response["candidates"][:1]
+        assert read_reply({"choices": replies} if stream is chunks else {"candidates": replies}) == [
+            "first", None, [],
+        ]  # fmt: skip
+
+
+def test_separators_within_a_text_do_not_end_a_line() -> None:
+    chunks = [make_chunk({"content": "a\u2028b\x85c"}), make_chunk({}, finish_reason="stop")]
+    text = "".join(f"data: {json.dumps(chunk, ensure_ascii=False)}\r\n\r\n" for chunk in chunks)
+    response = join_stream(": comment\r\n\r\n" + text)
+    assert response is not None and "status" not in response
+    assert read_reply(response)[0] == "a\u2028b\x85c"
+
+
+@pytest.mark.parametrize("mark", ["finish reason", "[DONE]"])
+def test_stream_of_openai_ends_with_one_of_two_marks(mark: str) -> None:
+    chunks = [make_chunk({"content": "I see."})]
+    if mark == "finish reason":
+        chunks.append(make_chunk({}, finish_reason="stop"))
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    if mark == "[DONE]":
+        text += "data: [DONE]\n\n"
+    response = join_stream(text)
+    assert response is not None and "status" not in response
+
+
+def test_event_of_unknown_form_is_stated() -> None:
+    chunks = [
+        make_chunk({"content": "I see."}),
+        {"delta": "x"},
+        make_chunk({}, finish_reason="stop"),
+    ]
+    response = join_stream(chunks)
+    assert response is not None
+    assert response["incomplete_details"] == {"reason": "1 event of the stream had an unknown form"}

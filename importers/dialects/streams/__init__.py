@@ -1,0 +1,1 @@
+"""Join the pieces of streamed replies, in the form of each API."""

@@ -1,0 +1,95 @@
+"""Streams of Cohere's second chat API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects.streams.pieces import JsonObject, Pieces, StreamForm
+
+START = "message-start"
+END = "message-end"
+EVENTS = {
+    START,
+    "content-start",
+    "content-delta",
+    "content-end",
+    "tool-plan-delta",
+    "tool-call-start",
+    "tool-call-delta",
+    "tool-call-end",
+    "citation-start",
+    "citation-end",
+    "debug",
+    END,
+}
+
+
+def _is_start(event: JsonObject) -> bool:
+    return event.get("type") == START
+
+
+def _is_event(event: JsonObject) -> bool:
+    return event.get("type") in EVENTS
+
+
+def _count_replies(events: Sequence[JsonObject]) -> int:
+    return sum(map(_is_start, events))
+
+
+def _is_ended(events: Sequence[JsonObject]) -> bool:
+    return any(event.get("type") == END for event in events)
+
+
+def _join(events: Sequence[JsonObject]) -> JsonObject:
+    """Join the events of a message: its texts, its calls, and its end with the token counts."""
+    response: JsonObject = {}
+    message = _Message()
+    for event in events:
+        delta = as_object(event.get("delta"))
+        if event.get("type") == START:
+            response["id"] = event.get("id")
+        if event.get("type") == END:
+            response |= delta
+        else:
+            message.add(as_object(delta.get("message")), event.get("index"))
+    return response | {"message": message.to_json()}
+
+
+FORM = StreamForm(
+    end=END,
+    is_only_piece=_is_start,
+    is_piece=_is_event,
+    count_replies=_count_replies,
+    is_ended=_is_ended,
+    join=_join,
+)
+
+
+class _Message:
+    """Collects the pieces of a message."""
+
+    def __init__(self) -> None:
+        self._fields = Pieces({"role": "assistant"}, whole=("role",))
+        self._content: dict[str, Pieces] = {}
+        self._calls: dict[str, Pieces] = {}
+
+    def add(self, piece: JsonObject, index: Any) -> None:
+        """Add the piece of an event. Contents and calls are counted by indexes of their own."""
+        self._fields.add({name: piece.get(name) for name in ("role", "tool_plan")})
+        # The first event has empty lists.
+        if isinstance(piece.get("content"), dict):
+            content = self._content.setdefault(str(index), Pieces(whole=("type",)))
+            content.add(piece["content"])
+        if isinstance(piece.get("tool_calls"), dict):
+            call = self._calls.setdefault(str(index), Pieces(whole=("id", "type", "name")))
+            call.add(piece["tool_calls"])
+
+    def to_json(self) -> JsonObject:
+        message = self._fields.join()
+        message["content"] = [content.join() for content in self._content.values()]
+        calls = [call.join() for call in self._calls.values()]
+        if calls:
+            message["tool_calls"] = calls
+        return message

@@ -26,7 +26,7 @@ class GenericImporter(Importer):
     name = "generic"
     title = "Generic"
     expected_files = "JSON Lines of {id, messages, ...} or OpenAI-style chat logs"
-    version = 14
+    version = 15
     aggregates_rows = True
     needs_part_verdicts = True
     rescores_golden_fixes = True

@@ -28,6 +28,10 @@ from fcreview.model.incident import Incident
 JsonObject = dict[str, Any]
 ERROR_TEXT_FIELDS = ("error_str", "error_message", "statusMessage", "exception")
 """Fields in which proxies write the error: LiteLLM, Helicone, Langfuse, Weave."""
+BODY_FIELDS = ("content", "parts", "blocks")
+"""Fields with the content of a message: of most APIs, of OpenTelemetry and Vercel's AI SDK, and of
+LlamaIndex.
+"""
 STATUSES_WITHOUT_FAILURE = (
     "",
     "ok",
@@ -159,4 +163,12 @@ def _find_empty_message(line: JsonObject, message: JsonObject) -> Incident | Non
     )
     if not message or has_calls or message.get("refusal"):
         return None
-    return find_empty_reply(message.get("content"), "messages")
+    return find_empty_reply(_get_body(message), "messages")
+
+
+def _get_body(message: JsonObject) -> Any:
+    """Return the text, the parts or the blocks of a message, or None without any of them."""
+    for name in BODY_FIELDS:
+        if message.get(name) is not None:
+            return message[name]
+    return None

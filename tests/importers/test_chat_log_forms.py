@@ -298,3 +298,18 @@ def test_format_that_is_not_imported_is_named(tmp_path: Path, title: str) -> Non
     found = discover([tmp_path])
     assert found.plans == []
     assert f"log.jsonl looks like {title}, which" in found.issues[-1].what
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"parts": [{"type": "text", "text": "18"}]},
+        {"blocks": [{"block_type": "text", "text": "18"}], "additional_kwargs": {}},
+    ],
+)
+def test_reply_in_parts_or_blocks_is_no_empty_reply(tmp_path: Path, reply: dict[str, Any]) -> None:
+    messages = [{"role": "user", "parts": [{"type": "text", "text": "How warm is it?"}]}]
+    if "blocks" in reply:
+        messages = [{"role": "user", "blocks": [{"block_type": "text", "text": "How warm?"}]}]
+    item = read_one(tmp_path, {"messages": [*messages, {"role": "assistant"} | reply]})
+    assert (item.messages[-1].content, item.incident) == ("18", None)

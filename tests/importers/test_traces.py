@@ -203,3 +203,183 @@ def test_failed_run_is_an_incident(tmp_path: Path) -> None:
     run = RUNS["LangChain"] | {"outputs": None, "error": "RateLimitError('429')"}
     (item,), _ = read(tmp_path, run)
     assert item.incident is not None
+
+
+def test_only_the_first_of_several_output_messages_is_the_reply(tmp_path: Path) -> None:
+    text = {"type": "text", "content": "It is warm."}
+    other = {"role": "assistant", "parts": [text], "finish_reason": "content_filter"}
+    span = make_span(1, REQUEST | {"gen_ai.output.messages": [REPLY, other, other]})
+    (item,), issues = read(tmp_path, make_export(span))
+    assert list_calls(item) == [("f", {"x": 1})]
+    assert [m.content for m in item.messages if m.role == "assistant"] == []
+    assert item.incident is None
+    (issue,) = issues
+    assert issue.what == (
+        "gen_ai.output.messages[1]: 2 further replies to the same request not read, only the first"
+    )
+    assert (issue.item, issue.line) == ("s1", 1)
+    assert "It is warm." in str(issue.raw)
+
+
+@pytest.mark.parametrize("place", ["message", "attribute"])
+def test_finish_reason_of_the_first_reply_can_be_an_incident(tmp_path: Path, place: str) -> None:
+    reply = {"role": "assistant", "parts": []}
+    attributes = REQUEST | {"gen_ai.output.messages": [reply | {"finish_reason": "content_filter"}]}
+    if place == "attribute":
+        attributes["gen_ai.output.messages"] = [reply]
+        attributes["gen_ai.response.finish_reasons"] = ["content_filter", "stop"]
+    (item,), _ = read(tmp_path, make_export(make_span(1, attributes)))
+    assert item.incident == "content_filter"
+
+
+def test_reply_in_parts_is_no_empty_reply(tmp_path: Path) -> None:
+    parts = [{"type": "text", "content": "It is warm."}]
+    attributes = REQUEST | {"gen_ai.output.messages": [{"role": "assistant", "parts": parts}]}
+    (item,), issues = read(tmp_path, make_export(make_span(1, attributes)))
+    assert item.messages[-1].content == "It is warm."
+    assert (item.incident, issues) == (None, [])
+
+
+def test_empty_reply_in_a_span_is_an_incident(tmp_path: Path) -> None:
+    attributes = REQUEST | {"gen_ai.output.messages": [{"role": "assistant", "parts": []}]}
+    (item,), _ = read(tmp_path, make_export(make_span(1, attributes)))
+    assert item.incident == "empty_reply"
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_span_without_a_reply_is_an_issue(tmp_path: Path, is_recorded: bool) -> None:
+    attributes = dict(REQUEST)
+    del attributes["gen_ai.output.messages"]
+    if is_recorded:
+        attributes["gen_ai.output.messages"] = "[]"
+    (_,), issues = read(tmp_path, make_export(make_span(1, attributes)))
+    assert [(issue.what, issue.item) for issue in issues] == [
+        ("no reply of span s1 was recorded", "s1")
+    ]
+
+
+def test_run_without_outputs_is_an_issue(tmp_path: Path) -> None:
+    (_,), issues = read(tmp_path, RUNS["LangChain"] | {"outputs": None})
+    assert [issue.what for issue in issues] == ["the run has no outputs"]
+
+
+def test_attributes_that_were_not_recorded_are_an_issue(tmp_path: Path) -> None:
+    span = make_span(1, REQUEST, droppedAttributesCount=3)
+    (_,), issues = read(tmp_path, make_export(span))
+    assert [(issue.what, issue.item) for issue in issues] == [
+        ("3 attributes of the span not recorded, so that messages may be missing", "s1")
+    ]
+
+
+SEVERAL_REPLIES = {
+    "generations": {
+        "generations": [
+            [
+                {"text": "", "message": LANGCHAIN_REPLY, "generation_info": {}},
+                {"text": "It is warm.", "generation_info": {"finish_reason": "content_filter"}},
+            ]
+        ]
+    },
+    "choices": {
+        "choices": [
+            {"message": OPENAI_REPLY, "finish_reason": "tool_calls"},
+            {
+                "message": {"role": "assistant", "content": "It is warm."},
+                "finish_reason": "content_filter",
+            },
+        ]
+    },
+    "messages": {"messages": [OPENAI_REPLY, {"role": "assistant", "content": "It is warm."}]},
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_REPLIES)
+def test_only_the_first_of_several_replies_of_a_run_is_read(tmp_path: Path, name: str) -> None:
+    program = "LangChain" if name == "generations" else "OpenAI"
+    (item,), issues = read(tmp_path, RUNS[program] | {"outputs": SEVERAL_REPLIES[name]})
+    assert list_calls(item) == [("f", {"x": 1})]
+    assert not any(message.content == "It is warm." for message in item.messages)
+    assert item.incident is None
+    (issue,) = issues
+    assert issue.what.endswith("[1]: 1 further reply to the same request not read, only the first")
+    assert issue.what.startswith(name) and issue.item == "r1"
+    assert "It is warm." in str(issue.raw)
+
+
+FINISHES = {
+    "generation": {
+        "generations": [[{"text": "", "generation_info": {"finish_reason": "content_filter"}}]]
+    },
+    "metadata": {
+        "generations": [
+            [
+                {
+                    "text": "",
+                    "message": make_langchain_message(
+                        "AIMessage",
+                        content="",
+                        response_metadata={"finish_reason": "content_filter"},
+                    ),
+                }
+            ]
+        ]
+    },
+    "choice": {
+        "choices": [
+            {"message": {"role": "assistant", "content": ""}, "finish_reason": "content_filter"}
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("place", FINISHES)
+def test_finish_reason_of_a_run_can_be_an_incident(tmp_path: Path, place: str) -> None:
+    (item,), _ = read(tmp_path, RUNS["OpenAI"] | {"outputs": FINISHES[place]})
+    assert item.incident == "content_filter"
+
+
+def make_reply_with_usage(counts: dict[str, int]) -> dict[str, Any]:
+    return make_langchain_message("AIMessage", content="Warm.", usage_metadata=counts)
+
+
+OPENAI_COUNTS = {"prompt_tokens": 7, "completion_tokens": 5}
+COUNTS = {"input_tokens": 7, "output_tokens": 5}
+TOKENS_OF_RUNS: dict[str, Any] = {
+    "run": OPENAI_COUNTS,
+    "message": {"outputs": {"generations": [[{"message": make_reply_with_usage(COUNTS)}]]}},
+    "outputs of LangChain": {
+        "outputs": {
+            "generations": [[{"text": "Warm."}]],
+            "llm_output": {"token_usage": OPENAI_COUNTS},
+        }
+    },
+    "outputs of OpenAI": {
+        "outputs": {"choices": [{"message": OPENAI_REPLY}], "usage": OPENAI_COUNTS}
+    },
+    "outputs of LangSmith": {
+        "outputs": {"choices": [{"message": OPENAI_REPLY}], "usage_metadata": COUNTS}
+    },
+}
+
+
+@pytest.mark.parametrize("place", TOKENS_OF_RUNS)
+def test_tokens_of_a_run_are_counted(tmp_path: Path, place: str) -> None:
+    (item,), _ = read(tmp_path, RUNS["OpenAI"] | TOKENS_OF_RUNS[place])
+    assert (item.tokens_in, item.tokens_out) == (7, 5)
+
+
+@pytest.mark.parametrize("form", ["conversations", "prompts"])
+def test_further_prompt_of_a_run_is_an_issue(tmp_path: Path, form: str) -> None:
+    inputs: dict[str, Any] = {"prompts": ["How warm is it?", "How cold is it?"]}
+    if form == "conversations":
+        messages = [make_langchain_message("HumanMessage", content=t) for t in inputs["prompts"]]
+        inputs = {"messages": [[message] for message in messages]}
+    run = RUNS["LangChain"] | {"inputs": inputs}
+    if form == "prompts":
+        run |= {"outputs": {"generations": [[{"text": "Warm."}], [{"text": "Not cold."}]]}}
+    (item,), issues = read(tmp_path, run)
+    assert item.question == "How warm is it?"
+    assert not any(message.content == "Not cold." for message in item.messages)
+    assert [issue.what for issue in issues] == [
+        "1 further prompt of the run not read, only the first"
+    ]

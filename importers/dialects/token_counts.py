@@ -37,9 +37,15 @@ API_FIELDS: Sequence[TokenFields] = (
         ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
         ("output_tokens",),
     ),
-    # Bedrock
+    # Bedrock, and results of Claude Code
     TokenFields(
-        ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"), ("outputTokens",)
+        (
+            "inputTokens",
+            "cacheReadInputTokens",
+            "cacheWriteInputTokens",
+            "cacheCreationInputTokens",
+        ),
+        ("outputTokens",),
     ),
     # Gemini
     TokenFields(
@@ -63,15 +69,18 @@ class TokenCounts:
     tokens_out: int | None
 
 
+NO_COUNTS = TokenCounts(None, None)
+
+
 def read_token_counts(response: Mapping[str, Any]) -> TokenCounts:
     """Return the numbers of tokens that a response states."""
     for path in USAGE_PATHS:
         usage = _get_object(response, path)
         for fields in API_FIELDS:
             counts = TokenCounts(_add(usage, fields.tokens_in), _add(usage, fields.tokens_out))
-            if counts != TokenCounts(None, None):
+            if counts != NO_COUNTS:
                 return counts
-    return TokenCounts(None, None)
+    return NO_COUNTS
 
 
 def _get_object(response: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
 from fcreview.importers.dialects.read import find_tools, has_reply, join_exchange
-from fcreview.importers.dialects.token_counts import TokenCounts, read_token_counts
+from fcreview.importers.dialects.token_counts import NO_COUNTS, TokenCounts, read_token_counts
 from fcreview.importers.generic_format.traced_requests import (
     JsonObject,
     TracedRequest,
@@ -189,7 +189,7 @@ def _count_tokens(run: JsonObject, outputs: JsonObject) -> TokenCounts:
         model_output,
     ]
     for counts in (of_run, *map(read_token_counts, owners)):
-        if counts != TokenCounts(None, None):
+        if counts != NO_COUNTS:
             return counts
     return of_run
 

@@ -16,7 +16,9 @@ from typing import Any
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.dialects.token_counts import TokenCounts, read_token_counts
 from fcreview.importers.dialects.values import get_type
+from fcreview.importers.sessions.claude_stream import StreamedOutput
 from fcreview.importers.sessions.session import (
     API_ERROR,
     INTERRUPTED,
@@ -131,6 +133,11 @@ class _Line:
         return message_id if self.kind == "assistant" and isinstance(message_id, str) else None
 
     @property
+    def reply(self) -> str:
+        """Id of the reply to which the line belongs. Without an id, the line is a reply itself."""
+        return self.message_id or f"line {self.line}"
+
+    @property
     def blocks(self) -> list[dict[str, Any]]:
         return list_objects(self.message.get("content"))
 
@@ -182,6 +189,7 @@ class _ReadLines:
     tree: list[_TreeLine] = field(default_factory=list)
     attachments: Counter[str] = field(default_factory=Counter)
     """Number of attachments of each type. They hold files and reminders for the model."""
+    stream: StreamedOutput = field(default_factory=StreamedOutput)
 
 
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
@@ -205,7 +213,9 @@ def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
     _add_entries(session, main_lines, chosen, lines.notes)
     _report_replies_without_id(session, main_lines)
     _report_results_without_call(session, main_lines, chosen)
-    _count_replies(session, main_lines)
+    _count_models(session, lines.messages)
+    _count_tokens(session, lines)
+    lines.stream.report(session)
     _find_api_errors(session, main_lines, chosen)
     if lines.attachments:
         session.metadata["attachments"] = dict(lines.attachments)
@@ -242,6 +252,7 @@ def _read_line(
         record: The place of the line.
     """
     _note_session_data(session, value)
+    read.stream.add(value, record.line)
     kind = get_type(value)
     # The lines form a tree, because a user can go back and continue from an earlier message.
     tree_line = _TreeLine(
@@ -356,6 +367,9 @@ def _read_result_line(session: Session, read: _ReadLines, value: dict[str, Any],
         error = text or value.get("errors") or subtype
         error_text = error if isinstance(error, str) else to_json_text(error)
         session.api_errors.append(ApiError(error_text, line, is_last=True))
+        # A session that failed at once has no other message.
+        if not read.messages:
+            read.notes.append(SessionNote(API_ERROR, error_text[:NOTE_LENGTH], line))
     elif text is not None and not isinstance(text, str):
         session.add_issue("result is not a text", line)
     elif text and not any(message.text == text for message in read.messages):
@@ -408,12 +422,22 @@ def _read_message_line(
             parent=_get_text(value, "parentUuid"),
             is_meta=value.get("isMeta") is True,
             is_summary=value.get("isCompactSummary") is True,
-            is_api_error=value.get("isApiErrorMessage") is True,
+            is_api_error=_is_api_error(value, message),
             is_sidechain=_is_of_subagent(value),
             agent=_get_text(value, "agentId") or _get_text(value, "parent_tool_use_id"),
             called_agent=_get_text(tool_use_result, "agentId"),
         )
     )
+
+
+def _is_api_error(value: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Whether the program wrote an error of the API in place of a reply. The streamed output has
+    the kind of the error instead of a mark.
+    """
+    if value.get("isApiErrorMessage") is True:
+        return True
+    is_by_program = message.get("model") == SYNTHETIC_MODEL
+    return is_by_program and _get_text(value, "error") is not None
 
 
 def _get_text(value: dict[str, Any], name: str) -> str | None:
@@ -734,32 +758,40 @@ def _report_results_without_call(
 # -- figures
 
 
-def _count_replies(session: Session, lines: Sequence[_Line]) -> None:
-    """Add the models and the numbers of tokens to a session.
-
-    The program writes a reply as several lines, and repeats model and tokens on each. The last line
-    of a reply counts.
-    """
-    usage_by_reply: dict[str, dict[str, Any]] = {}
+def _count_models(session: Session, lines: Sequence[_Line]) -> None:
+    """Add the models of the replies to a session. Each reply counts once."""
     model_by_reply: dict[str, str] = {}
     for line in lines:
-        if line.kind != "assistant":
-            continue
-        reply = line.message_id or f"line {line.line}"
         model = line.message.get("model")
         # The program names no real model in the messages that it writes itself.
-        if isinstance(model, str) and model != SYNTHETIC_MODEL:
-            model_by_reply[reply] = model
-        usage = line.message.get("usage")
-        if isinstance(usage, dict) and not line.is_api_error:
-            usage_by_reply[reply] = usage
-
+        if line.kind == "assistant" and isinstance(model, str) and model != SYNTHETIC_MODEL:
+            model_by_reply[line.reply] = model
     session.models.update(model_by_reply.values())
-    for usage in usage_by_reply.values():
-        session.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
-        # `input_tokens` does not contain the tokens that were written to a cache or read from it.
-        session.add_tokens(usage.get("cache_creation_input_tokens"), None)
-        session.add_tokens(usage.get("cache_read_input_tokens"), None)
+
+
+def _count_tokens(session: Session, lines: _ReadLines) -> None:
+    """Add the numbers of tokens to a session: those in the result of a streamed output, or else
+    those of all replies.
+    """
+    total = lines.stream.count_tokens()
+    replies = [total] if total is not None else _list_token_counts(lines)
+    for counts in replies:
+        session.add_tokens(counts.tokens_in, counts.tokens_out)
+
+
+def _list_token_counts(lines: _ReadLines) -> list[TokenCounts]:
+    """Return the numbers of tokens of each reply.
+
+    The program writes a reply as several lines, and repeats the numbers on each. The last line of a
+    reply counts, or the last piece of it that was streamed.
+    """
+    usage_by_reply: dict[str, dict[str, Any]] = {}
+    for line in lines.messages:
+        usage = line.message.get("usage")
+        if line.kind == "assistant" and isinstance(usage, dict) and not line.is_api_error:
+            usage_by_reply[line.reply] = usage
+    usage_by_reply |= lines.stream.usage_by_reply
+    return [read_token_counts({"usage": usage}) for usage in usage_by_reply.values()]
 
 
 def _find_api_errors(session: Session, lines: Sequence[_Line], chosen: set[int]) -> None:
@@ -780,10 +812,17 @@ def _find_api_errors(session: Session, lines: Sequence[_Line], chosen: set[int])
 
 
 def _mark_error_after(session: Session, last_reply_line: int) -> None:
-    """Mark the last error of a system line if no reply follows it: the answer is missing."""
-    later = [error for error in session.api_errors if error.line > last_reply_line]
-    if later:
-        later[-1].is_last = True
+    """Mark the last error of a system line if no reply follows it: the answer is missing. After
+    any other error, also that of an earlier result, the session went on.
+    """
+    later_errors: list[ApiError] = []
+    for error in session.api_errors:
+        if error.line > last_reply_line:
+            later_errors.append(error)
+        else:
+            error.is_last = False
+    if later_errors:
+        later_errors[-1].is_last = True
 
 
 # -- subagents
@@ -902,7 +941,8 @@ def _read_files(session: Session, files: Sequence[Path]) -> Iterator[_Subagent]:
         part.finish()
         session.issues.extend(part.issues)
         session.n_characters = part.n_characters
-        _count_replies(session, lines.messages)
+        _count_models(session, lines.messages)
+        _count_tokens(session, lines)
         if lines.messages:
             name = lines.messages[0].agent or path.stem.removeprefix("agent-")
             yield _Subagent(name, lines.messages, place=path.name)

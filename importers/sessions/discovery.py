@@ -173,9 +173,17 @@ def _parse_start(text: str) -> dict[str, Any]:
 
 
 def _is_claude_line(record: dict[str, Any]) -> bool:
-    """Whether a line is a message of Claude Code. Very old or cut files lack some fields."""
+    """Whether a line is a message of Claude Code, or the first line of its streamed output. Very
+    old or cut files lack some fields.
+    """
+    if _is_stream_start(record) and isinstance(record.get("session_id"), str):
+        return True
     has_message = record.get("type") in CLAUDE_MESSAGES and isinstance(record.get("message"), dict)
     return has_message and ("uuid" in record or _find_claude_session_id(record) is not None)
+
+
+def _is_stream_start(record: dict[str, Any]) -> bool:
+    return record.get("type") == "system" and record.get("subtype") == "init"
 
 
 def _find_claude_session_id(record: dict[str, Any]) -> str | None:
@@ -243,7 +251,7 @@ def _recognise_document(path: Path) -> _FoundSession | None:
         return None
     records = _peek_records(path)
     first = next(records, {})
-    if first.get("type") == "system" and first.get("subtype") == "init":
+    if _is_stream_start(first):
         return _recognise_claude_session(path, chain([first], records))
     return None
 

@@ -19,7 +19,7 @@ class SessionsImporter(Importer):
 
     name = "sessions"
     title = "Sessions"
-    version = 6
+    version = 7
     expected_files = "sessions of Claude Code, Codex (rollout-*.jsonl) and Gemini CLI"
     aggregates_rows = True
     needs_part_verdicts = True

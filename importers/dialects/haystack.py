@@ -34,6 +34,10 @@ def is_haystack_message(message: Mapping[str, Any]) -> bool:
     """Whether a message has a part, or names of fields, that only Haystack writes."""
     if "_role" in message and "_content" in message:
         return True
+    # Without calls, the parts are those of Bedrock, but the fields are not.
+    has_parts = isinstance(message.get("content"), list)
+    if has_parts and message.keys() == MESSAGE_FIELDS:
+        return True
     return any(map(_is_haystack_part, list_objects(message.get("content"))))
 
 

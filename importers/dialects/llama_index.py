@@ -69,10 +69,16 @@ def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> I
     yield from _read_content(message, role, path=path)
     # The API's own calls repeat those in the blocks.
     blocks = list_objects(message.get("blocks"))
-    has_call_blocks = any(block.get(BLOCK_TYPE) == "tool_call" for block in blocks)
-    if not has_call_blocks:
-        kwargs = as_object(message.get(KWARGS))
+    call_blocks = [block for block in blocks if block.get(BLOCK_TYPE) == "tool_call"]
+    kwargs = as_object(message.get(KWARGS))
+    if not call_blocks:
         yield from openai_chat.read_calls(kwargs, path=f"{path}.{KWARGS}")
+        return
+    ids_of_blocks = [block.get("tool_call_id") for block in call_blocks]
+    for call in list_objects(kwargs.get("tool_calls")):
+        if call.get("id") not in ids_of_blocks:
+            what = f"a call in {KWARGS} is not among the blocks, and is not read"
+            yield MessageIssue(what, path=path, raw=call)
 
 
 def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:

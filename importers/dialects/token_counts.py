@@ -8,12 +8,15 @@ from typing import Any
 
 from fcreview.importers.common.records import as_object, is_integer
 
+MAX_DIGITS = 18
 USAGE_PATHS: Sequence[Sequence[str]] = (
     ("usage",),
     ("usage", "tokens"),  # Cohere
     ("x_groq", "usage"),  # pieces of Groq's streams
     ("usageMetadata",),  # Gemini
     ("usage_metadata",),  # Gemini in Python, LangChain
+    ("raw", "usage"),  # LlamaIndex
+    ("additional_kwargs",),  # older versions of LlamaIndex
     (),  # Ollama
 )
 """Paths of the object with the counts, from the response inwards."""
@@ -92,5 +95,13 @@ def _get_object(response: Mapping[str, Any], path: Iterable[str]) -> Mapping[str
 
 def _add(usage: Mapping[str, Any], names: Sequence[str]) -> int | None:
     """Return the sum of the counts with some names, or None if none of them is a whole number."""
-    counts = [usage[name] for name in names if is_integer(usage.get(name))]
+    counts = [count for count in map(_read_count, map(usage.get, names)) if count is not None]
     return sum(counts) if counts else None
+
+
+def _read_count(value: Any) -> int | None:
+    """Return a count. Tables have it as text."""
+    if is_integer(value):
+        return value
+    is_number_text = isinstance(value, str) and value.isdecimal() and len(value) <= MAX_DIGITS
+    return int(value) if is_number_text else None

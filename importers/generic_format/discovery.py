@@ -28,6 +28,7 @@ from fcreview.importers.generic_format.exchange import (
     find_request,
     find_response,
     find_unread_output,
+    has_prompt,
     is_failed_request,
 )
 from fcreview.importers.generic_format.traces import is_trace
@@ -213,7 +214,8 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     value = decode_texts(value)
     request = find_request(value)
     response = find_response(value)
-    is_exchange = has_messages(request) or has_reply(response) or is_failed_request(value)
+    has_request = has_messages(request) or (request is not value and has_prompt(request))
+    is_exchange = has_request or has_reply(response) or is_failed_request(value)
     if not is_exchange and not is_conversation(value):
         return value
 

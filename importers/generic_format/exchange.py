@@ -65,7 +65,7 @@ def find_request(line: JsonObject) -> JsonObject:
     """
     for path in REQUEST_PATHS:
         request = _get_object(line, path)
-        if has_messages(request):
+        if has_prompt(request):
             return request
     if not find_response(line):
         return line
@@ -74,6 +74,11 @@ def find_request(line: JsonObject) -> JsonObject:
         if is_message_list(request.get("messages")):
             return request
     return line
+
+
+def has_prompt(request: JsonObject) -> bool:
+    """Whether a request has messages, or a text as its input, as in OpenAI's Responses."""
+    return has_messages(request) or isinstance(request.get("input"), str)
 
 
 def find_response(line: JsonObject) -> JsonObject:

@@ -12,10 +12,12 @@ from typing import Any
 from fcreview.importers.common.incidents import (
     find_empty_reply,
     find_finish_reason_incident,
+    make_empty_reply_incident,
     make_error_incident,
     make_incident,
 )
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
+from fcreview.importers.dialects.conversation import ParsedConversation, ParsedMessage
 from fcreview.importers.dialects.read import has_reply
 from fcreview.importers.generic_format.discovery import DISTINCTIVE_FIELDS
 from fcreview.importers.generic_format.exchange import (
@@ -28,10 +30,7 @@ from fcreview.model.incident import Incident
 JsonObject = dict[str, Any]
 ERROR_TEXT_FIELDS = ("error_str", "error_message", "statusMessage", "exception")
 """Fields in which proxies write the error: LiteLLM, Helicone, Langfuse, Weave."""
-BODY_FIELDS = ("content", "parts", "blocks")
-"""Fields with the content of a message: of most APIs, of OpenTelemetry and Vercel's AI SDK, and of
-LlamaIndex.
-"""
+EMPTY_REPLY = "empty_reply"
 STATUSES_WITHOUT_FAILURE = (
     "",
     "ok",
@@ -41,6 +40,38 @@ STATUSES_WITHOUT_FAILURE = (
     "complete",
     "in_progress",
 )
+
+
+def find_record_incident(line: JsonObject, conversation: ParsedConversation) -> Incident | None:
+    """Find out whether a record or a line of a chat log lacks the answer, and why.
+
+    What the line states counts first. The reply, as it was read in its dialect, shows whether it is
+    empty: APIs have texts and calls in different fields. A record whose messages state their turns
+    has no conversation.
+    """
+    stated_incident = find_line_incident(line)
+    if stated_incident is not None and stated_incident.kind != EMPTY_REPLY:
+        return stated_incident
+    reply = _find_last_reply(conversation)
+    if reply is None:
+        return stated_incident
+
+    incident = find_finish_reason_incident(reply.stop_reason, reply.text, reply.path)
+    if incident is None and _is_empty(reply) and not as_list(line.get("predicted")):
+        return make_empty_reply_incident("messages")
+    return incident
+
+
+def _find_last_reply(conversation: ParsedConversation) -> ParsedMessage | None:
+    """Return the last message if it is a reply of the model."""
+    messages = [message for message in conversation.messages if message.role != "log"]
+    return messages[-1] if messages and messages[-1].role == "assistant" else None
+
+
+def _is_empty(reply: ParsedMessage) -> bool:
+    """Whether a reply has neither a text nor a call. Reasoning alone is no reply."""
+    has_other_content = reply.calls or reply.notes or reply.unknown_parts or reply.is_refusal
+    return not has_other_content and not reply.text.strip()
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
@@ -163,12 +194,4 @@ def _find_empty_message(line: JsonObject, message: JsonObject) -> Incident | Non
     )
     if not message or has_calls or message.get("refusal"):
         return None
-    return find_empty_reply(_get_body(message), "messages")
-
-
-def _get_body(message: JsonObject) -> Any:
-    """Return the text, the parts or the blocks of a message, or None without any of them."""
-    for name in BODY_FIELDS:
-        if message.get(name) is not None:
-            return message[name]
-    return None
+    return find_empty_reply(message.get("content"), "messages")

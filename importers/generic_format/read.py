@@ -58,7 +58,7 @@ from fcreview.importers.generic_format.exchange import (
     report_incomplete_response,
     report_unread_response,
 )
-from fcreview.importers.generic_format.incidents import find_line_incident
+from fcreview.importers.generic_format.incidents import find_record_incident
 from fcreview.importers.generic_format.placed_messages import (
     fill_placed_messages,
     has_placed_messages,
@@ -321,7 +321,7 @@ def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord
     set_position(item, line)
     # Filling the item may change the line's value.
     exchange = decode_texts(as_object(line.value))
-    incident = find_line_incident(exchange)
+    incident = find_record_incident(exchange, source.conversation)
     fill_safely(item, partial(_fill_item, item, source))
     apply_incident(item, incident)
     if incident is None:

@@ -363,6 +363,8 @@ def _count_reply(session: Session, fields: dict[str, Any]) -> None:
         session.models[fields["model"]] += 1
     tokens = as_object(fields.get("tokens"))
     session.add_tokens(tokens.get("input"), tokens.get("output"))
+    # The program counts the tokens of thoughts, and of results of built-in tools, apart.
+    session.add_tokens(tokens.get("tool"), tokens.get("thoughts"))
     for error in session.api_errors:
         error.is_last = False
 

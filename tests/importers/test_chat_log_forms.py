@@ -300,16 +300,142 @@ def test_format_that_is_not_imported_is_named(tmp_path: Path, title: str) -> Non
     assert f"log.jsonl looks like {title}, which" in found.issues[-1].what
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"parts": [{"type": "text", "text": "18"}]},
-        {"blocks": [{"block_type": "text", "text": "18"}], "additional_kwargs": {}},
-    ],
-)
-def test_reply_in_parts_or_blocks_is_no_empty_reply(tmp_path: Path, reply: dict[str, Any]) -> None:
-    messages = [{"role": "user", "parts": [{"type": "text", "text": "How warm is it?"}]}]
-    if "blocks" in reply:
-        messages = [{"role": "user", "blocks": [{"block_type": "text", "text": "How warm?"}]}]
-    item = read_one(tmp_path, {"messages": [*messages, {"role": "assistant"} | reply]})
-    assert (item.messages[-1].content, item.incident) == ("18", None)
+LLAMA_INDEX_QUESTION = {"role": "user", "blocks": [{"block_type": "text", "text": "How warm?"}]}
+LLAMA_INDEX_REPLY = {"role": "assistant", "blocks": [], "additional_kwargs": {"tool_calls": [CALL]}}
+REPLIES_WITH_CONTENT: dict[str, dict[str, Any]] = {
+    "parts of OpenTelemetry": {
+        "messages": [
+            {"role": "user", "parts": [{"type": "text", "content": "How warm is it?"}]},
+            {"role": "assistant", "parts": [{"type": "text", "content": "18"}]},
+        ]
+    },
+    "blocks of LlamaIndex": {
+        "messages": [
+            LLAMA_INDEX_QUESTION,
+            {"role": "assistant", "blocks": [{"block_type": "text", "text": "18"}]},
+        ]
+    },
+    "calls beside the blocks of LlamaIndex": {
+        "messages": [LLAMA_INDEX_QUESTION, LLAMA_INDEX_REPLY]
+    },
+    "spoken reply": {
+        "messages": [QUESTION],
+        "choices": [
+            {"message": {"role": "assistant", "content": None, "audio": {"transcript": "18"}}}
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("form", REPLIES_WITH_CONTENT)
+def test_reply_in_another_field_is_no_empty_reply(tmp_path: Path, form: str) -> None:
+    item = read_one(tmp_path, REPLIES_WITH_CONTENT[form])
+    assert item.predicted or item.messages[-1].content == "18"
+    assert item.incident is None
+
+
+EMPTY_REPLIES: dict[str, dict[str, Any]] = {
+    "OpenAI": {"choices": [{"message": {"role": "assistant", "content": ""}}]},
+    "Responses": {
+        "output": [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": ""}],
+            }
+        ]
+    },
+    "Anthropic": {"role": "assistant", "content": [], "stop_reason": "end_turn"},
+    "Gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}}]},
+    "Bedrock": {"output": {"message": {"role": "assistant", "content": []}}},
+}
+
+
+@pytest.mark.parametrize("api", EMPTY_REPLIES)
+def test_empty_reply_is_an_incident(tmp_path: Path, api: str) -> None:
+    line = {"request": {"input": "How warm is it?"}, "response": EMPTY_REPLIES[api]}
+    assert read_one(tmp_path, line).incident == "empty_reply"
+
+
+def test_empty_reply_of_sharegpt_is_an_incident(tmp_path: Path) -> None:
+    messages = [{"from": "human", "value": "How warm is it?"}, {"from": "gpt", "value": ""}]
+    assert read_one(tmp_path, {"conversations": messages}).incident == "empty_reply"
+
+
+@pytest.mark.parametrize("output", [[], EMPTY_REPLIES["Responses"]["output"]])
+def test_text_of_a_request_is_the_question(tmp_path: Path, output: list[Any]) -> None:
+    line = {"request": {"input": "How warm is it?"}, "response": {"output": output}}
+    item = read_one(tmp_path, line)
+    assert item.question == "How warm is it?"
+    has_gap = "response: response has no reply that could be read" in list_issues(item)
+    assert has_gap == (output == [])
+
+
+def test_finish_reason_in_the_metadata_of_haystack_can_be_an_incident(tmp_path: Path) -> None:
+    reply = {
+        "role": "assistant",
+        "content": [{"text": "I"}],
+        "name": None,
+        "meta": {"finish_reason": "content_filter"},
+    }
+    question = {"role": "user", "content": [{"text": "How warm?"}], "name": None, "meta": {}}
+    item = read_one(tmp_path, {"messages": [question, reply]})
+    assert (item.incident, item.issues) == ("content_filter", [])
+
+
+def test_call_of_llama_index_beside_other_blocks_is_an_issue(tmp_path: Path) -> None:
+    block = {
+        "block_type": "tool_call",
+        "tool_call_id": "other",
+        "tool_name": "g",
+        "tool_kwargs": {},
+    }
+    item = read_one(
+        tmp_path, {"messages": [LLAMA_INDEX_QUESTION, LLAMA_INDEX_REPLY | {"blocks": [block]}]}
+    )
+    assert [call.name for call in item.predicted] == ["g"]
+    assert list_issues(item) == [
+        "messages[1]: a call in additional_kwargs is not among the blocks, and is not read"
+    ]
+
+
+TOKENS: dict[str, dict[str, Any]] = {
+    "OpenAI": {"usage": {"prompt_tokens": 7, "completion_tokens": 5}},
+    "OpenAI as text": {"usage": {"prompt_tokens": "7", "completion_tokens": "5"}},
+    "Groq": {"x_groq": {"usage": {"prompt_tokens": 7, "completion_tokens": 5}}},
+    "Responses": {"usage": {"input_tokens": 7, "output_tokens": 5}},
+    "Anthropic": {
+        "usage": {
+            "input_tokens": 1,
+            "cache_creation_input_tokens": 2,
+            "cache_read_input_tokens": 4,
+            "output_tokens": 5,
+        }
+    },
+    "Bedrock": {"usage": {"inputTokens": 3, "cacheReadInputTokens": 4, "outputTokens": 5}},
+    "Gemini": {
+        "usageMetadata": {
+            "promptTokenCount": 7,
+            "candidatesTokenCount": 3,
+            "thoughtsTokenCount": 2,
+        }
+    },
+    "Gemini in Python": {"usage_metadata": {"prompt_token_count": 7, "candidates_token_count": 5}},
+    "Cohere": {"usage": {"tokens": {"input_tokens": 7, "output_tokens": 5}}},
+    "Ollama": {"prompt_eval_count": 7, "eval_count": 5},
+    "LlamaIndex": {"additional_kwargs": {"prompt_tokens": 7, "completion_tokens": 5}},
+}
+
+
+@pytest.mark.parametrize("api", TOKENS)
+def test_tokens_of_a_response_are_counted(tmp_path: Path, api: str) -> None:
+    response = {"message": {"role": "assistant", "content": "18"}} | TOKENS[api]
+    item = read_one(tmp_path, {"request": {"messages": [QUESTION]}, "response": response})
+    assert (item.tokens_in, item.tokens_out) == (7, 5)
+
+
+@pytest.mark.parametrize("usage", [None, [], {"prompt_tokens": None}, {"prompt_tokens": 2.5}])
+def test_tokens_that_are_no_whole_number_are_unknown(tmp_path: Path, usage: Any) -> None:
+    response = {"message": {"role": "assistant", "content": "18"}, "usage": usage}
+    item = read_one(tmp_path, {"request": {"messages": [QUESTION]}, "response": response})
+    assert (item.tokens_in, item.tokens_out) == (None, None)

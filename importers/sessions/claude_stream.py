@@ -13,14 +13,13 @@ from typing import Any
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.streams.pieces import merge_fields
 from fcreview.importers.dialects.token_counts import NO_COUNTS, TokenCounts, read_token_counts
-from fcreview.importers.sessions.session import Session
+from fcreview.importers.sessions.session import OTHER_SESSION, Session
 
 JsonObject = dict[str, Any]
 MESSAGE_TYPES = ("user", "assistant")
 RESULT = "result"
 PIECE = "stream_event"
 BROKE_OFF = "the streamed output broke off: it has no result after this line"
-OTHER_SESSION = "the output of another session begins here. Its messages are read as one session"
 
 
 class StreamedOutput:

@@ -12,12 +12,14 @@ from typing import Any
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_object, is_integer, list_objects
+from fcreview.importers.dialects.token_counts import NO_COUNTS, read_token_counts
 from fcreview.importers.dialects.values import get_type, to_text
 from fcreview.importers.sessions.session import (
     API_ERROR,
     INTERRUPTED,
     MAX_ENTRIES,
     NOTE_LENGTH,
+    OTHER_SESSION,
     ApiError,
     Session,
     SessionNote,
@@ -170,7 +172,7 @@ class _CodexReader:
         self._copied_texts: list[str] = []
         self._model: str | None = None
         self._is_in_reply = False
-        self._tokens: dict[str, Any] = {}
+        self._tokens = NO_COUNTS
 
     def read_line(self, value: dict[str, Any], record: JsonRecord) -> None:
         """Read one line of a session file of Codex, by its type: data about the session or a turn,
@@ -205,8 +207,7 @@ class _CodexReader:
     def finish(self) -> None:
         """Mark an error that nothing followed, and take over the tokens of the last count."""
         session = self._session
-        usage = as_object(self._tokens.get("total_token_usage"))
-        session.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
+        self._add_tokens()
         session.finish()
 
     def _read_meta(self, payload: dict[str, Any], line: int) -> None:
@@ -216,9 +217,7 @@ class _CodexReader:
         unknown, so that the repeated messages count here, this is reported once.
         """
         session = self._session
-        if isinstance(payload.get("id"), str) and not session.id:
-            session.id = payload["id"]
-            session.first_line = line
+        self._note_id(payload, line)
         is_reported = "forked_from_id" in session.metadata
         is_fork = bool(payload.get("forked_from_id"))
         if is_fork and not is_reported and self._n_copied_items == 0:
@@ -226,6 +225,24 @@ class _CodexReader:
         for name in META_FIELDS:
             if payload.get(name) is not None:
                 session.metadata.setdefault(name, payload[name])
+
+    def _note_id(self, payload: dict[str, Any], line: int) -> None:
+        """Note the id of the session. Another id is an issue, except in a copy of another session,
+        which a fork or a subagent begins with.
+        """
+        session = self._session
+        session_id = payload.get("id")
+        if not isinstance(session_id, str):
+            return
+        if not session.id:
+            session.id = session_id
+            session.first_line = line
+            return
+        is_subagent = isinstance(session.metadata.get("source"), dict)
+        begins_with_copy = is_subagent or "forked_from_id" in session.metadata
+        if session_id != session.id and not begins_with_copy:
+            session.add_issue(OTHER_SESSION, line)
+            self._add_tokens()
 
     def _read_context(self, payload: dict[str, Any]) -> None:
         """Read the settings of the next turn."""
@@ -304,11 +321,27 @@ class _CodexReader:
             session.entries.append(SessionNote(INTERRUPTED, text=str(reason or ""), line=line))
             session.is_interrupted = True
         elif kind == "token_count":
-            self._tokens = as_object(payload.get("info")) or self._tokens
+            self._read_token_counts(as_object(payload.get("info")).get("total_token_usage"))
         elif kind == ROLLBACK_EVENT:
             self._roll_back(payload.get("num_turns"), line)
         elif not _is_known_event(kind):
             session.add_unread_line(f"an event {label_type(kind)}", line)
+
+    def _read_token_counts(self, usage: Any) -> None:
+        """Read the tokens since the start of the program. If they become fewer, the program was
+        started again.
+        """
+        new_counts = read_token_counts({"usage": usage})
+        if new_counts == NO_COUNTS:
+            return
+        if (new_counts.tokens_in or 0) < (self._tokens.tokens_in or 0):
+            self._add_tokens()
+        self._tokens = new_counts
+
+    def _add_tokens(self) -> None:
+        """Add the last counts to the session. Counts after them begin at 0."""
+        self._session.add_tokens(self._tokens.tokens_in, self._tokens.tokens_out)
+        self._tokens = NO_COUNTS
 
     def _roll_back(self, n_turns: Any, line: int) -> None:
         """Fold the last turns into a note. The user took them back, so they no longer count."""

@@ -19,6 +19,7 @@ from fcreview.importers.sessions.session import (
     API_ERROR,
     MAX_ENTRIES,
     NOTE_LENGTH,
+    OTHER_SESSION,
     ApiError,
     Session,
     SessionNote,
@@ -128,9 +129,12 @@ def _read_document(session: Session) -> list[_Message | SessionNote]:
 
 def _read_fields(session: Session, fields: dict[str, Any], line: int) -> None:
     """Read the fields of the session itself."""
-    if isinstance(fields.get("sessionId"), str) and not session.id:
-        session.id = fields["sessionId"]
+    session_id = fields.get("sessionId")
+    if isinstance(session_id, str) and not session.id:
+        session.id = session_id
         session.first_line = line
+    elif isinstance(session_id, str) and session_id != session.id:
+        session.add_issue(OTHER_SESSION, line)
     for name in ("startTime", "lastUpdated"):
         session.note_time(fields.get(name))
     for name in METADATA_FIELDS:

@@ -26,6 +26,8 @@ PROGRAM_TITLES: dict[Program, str] = {
 API_ERROR = "API error"
 INTERRUPTED = "interrupted"
 """Names of notes."""
+OTHER_SESSION = "another session begins here. Its messages are read as one session with the others"
+"""Issue of a file that has several sessions, for example because files were joined."""
 MAX_ENTRIES = 100_000
 """Maximum number of messages of one session."""
 MAX_STRING_OVER_BUDGET = 1_000

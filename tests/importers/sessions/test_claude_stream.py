@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import discover
-from fcreview.importers.sessions.claude_stream import BROKE_OFF, OTHER_SESSION
+from fcreview.importers.sessions.claude_stream import BROKE_OFF
+from fcreview.importers.sessions.session import OTHER_SESSION
 from tests.commands import environment, run_in_this_process
 from tests.importers.run_reading import read_runs
 from tests.importers.sessions.test_sessions import (

@@ -234,6 +234,7 @@ def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:
     """Whether a log is a copy of the best attempt, with as many samples."""
     if candidate is best:
         return True
+    # A log in parts is what another one was merged from, or a separate attempt.
     if candidate.log.is_in_parts or best.log.is_in_parts:
         return False
     is_same_run = (
@@ -308,7 +309,11 @@ class _ScoreReader:
         """Path of a log whose samples are no members of an archive -> samples with edits."""
 
     def have_same_scores_before_edits(self, first: Path, second: Path) -> bool:
-        """Whether two copies have the same scores, except in samples that a person edited."""
+        """Whether two copies have the same scores, except in samples that a person edited.
+
+        A person edits few samples and a second scoring changes many. So if the first samples with
+        other scores are edited, it is assumed that the others are, too.
+        """
         first_scores = self._get_scores(first)
         second_scores = self._get_scores(second)
         if first_scores is None or second_scores is None:
@@ -317,7 +322,8 @@ class _ScoreReader:
         keys = first_scores | second_scores
         different = [key for key in keys if first_scores.get(key) != second_scores.get(key)]
         for key in different[:MAX_CHECKED_SAMPLES]:
-            if not self._is_edited(first, key) and not self._is_edited(second, key):
+            is_edited = self._is_edited(first, key) or self._is_edited(second, key)
+            if not is_edited:
                 return False
         return True
 
@@ -345,7 +351,7 @@ class _ScoreReader:
 def _read_scores(path: Path) -> dict[SampleKey, SampleScores] | None:
     """Return the scores of all samples, from the summaries if there are any.
 
-    None if a log is damaged, or too large for that.
+    None if they cannot be compared: the log is damaged, too large, or a folder without summaries.
     """
     text = _read_member(path, SUMMARIES, MAX_SUMMARY_BYTES)
     if text is not None:
@@ -354,6 +360,7 @@ def _read_scores(path: Path) -> dict[SampleKey, SampleScores] | None:
             return None
         return _list_scores_by_key(list_objects(summaries))
 
+    # Now all samples must be read, which is done only for one file of limited size.
     try:
         if path.is_dir() or path.stat().st_size > MAX_COMPARED_BYTES:
             return None

@@ -7,7 +7,7 @@ A log is an archive, a JSON object, a folder with the members of an archive, or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,13 +136,37 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
     unpacked archive. A log that cannot be read becomes a plan that fails.
     """
     unpacked_folders = _find_unpacked_folders(files)
-    has_archives = any(path.suffix == ".eval" for path in files)
+    log_files = _claim_log_files(files, unpacked_folders, found)
+    logs = _join_shards(log_files)
+    logs += [FoundLog([folder]) for folder in unpacked_folders]
+
+    readable_logs = []
+    for log in logs:
+        try:
+            log.fields = _read_fields(log.path)
+        except UnreadableLog as error:
+            reason = f"the log cannot be read: {error}"
+            found.plans.append(make_failed_plan("inspect", log.path, reason))
+            continue
+        readable_logs.append(log)
+    return readable_logs
+
+
+def _claim_log_files(
+    files: Sequence[Path], unpacked_folders: Sequence[Path], found: DiscoveredRuns
+) -> list[Path]:
+    """Claim the files of Inspect, and return those that are logs.
+
+    An archive of Inspect by its name that is no log becomes a plan that fails.
+    """
+    # The index of a log folder has a name that other programs use too.
+    is_log_folder = any(path.suffix == ".eval" for path in files)
     log_files = []
     for path in files:
         if _find_unpacked_folder(path, unpacked_folders) is not None:
-            found.claimed.add(path)
+            found.claimed.add(path)  # The folder is the log.
         elif path.name in _INDEX_FILES:
-            if has_archives:
+            if is_log_folder:
                 found.claimed.add(path)
         elif not _may_be_log(path):
             continue
@@ -152,16 +176,7 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
         elif path.suffix == ".eval":
             found.claimed.add(path)
             found.plans.append(make_failed_plan("inspect", path, NOT_A_LOG))
-
-    logs = _join_shards(log_files)
-    logs += [FoundLog([folder]) for folder in unpacked_folders]
-    readable_logs = []
-    for log in logs:
-        # This also adds a plan that fails for a log that cannot be read.
-        is_readable = _read_fields(log, found)
-        if is_readable:
-            readable_logs.append(log)
-    return readable_logs
+    return log_files
 
 
 def _join_shards(log_files: Sequence[Path]) -> list[FoundLog]:
@@ -234,23 +249,12 @@ def _find_shards_folder(path: Path) -> Path | None:
     return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
 
 
-def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
-    """Set `log.fields` to the object `eval` of a log, which describes the run. Return whether it
-    could be read.
-
-    A log that cannot be read is added to the runs as one that fails.
-    """
-    path = log.path
-    try:
-        if path.is_dir():
-            with open_log(path) as opened:
-                log.fields = as_object(opened.header.get("eval"))
-        else:
-            log.fields = read_eval_fields(path)
-    except UnreadableLog as error:
-        found.plans.append(make_failed_plan("inspect", path, f"the log cannot be read: {error}"))
-        return False
-    return True
+def _read_fields(path: Path) -> dict[str, Any]:
+    """Return the object `eval` of a log, which describes the run. Raises UnreadableLog."""
+    if not path.is_dir():
+        return read_eval_fields(path)
+    with open_log(path) as log:
+        return as_object(log.header.get("eval"))
 
 
 def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
@@ -338,17 +342,36 @@ def _attach_bfcl_dataset(
 ) -> None:
     """Find the BFCL dataset of a log in which Inspect ran BFCL, and set it in the plan.
 
-    The search is that of the BFCL importer, for which a plan of a BFCL run is made. A missing
-    dataset is not an issue, because a log contains the questions and the golden answers.
+    A missing dataset is not an issue, because a log contains the questions and the golden answers.
     """
-    from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
-    from fcreview.importers.bfcl.filenames import read_first
     from fcreview.importers.inspect.tasks import list_sample_categories
 
     sample_ids = as_object(eval_fields.get("dataset")).get("sample_ids")
     categories = list_sample_categories(sample_ids)
     if not categories:
         return
+
+    bfcl_plan = _plan_bfcl_run(plan, categories, dataset_folders)
+    datasets = {}
+    for category, files in bfcl_plan.importer_data.items():
+        if files.dataset_files:
+            datasets[category] = files.dataset_files[0]
+    sources = plan.importer_data or LogSources()
+    plan.importer_data = replace(sources, datasets=datasets)
+    plan.data = bfcl_plan.data
+    plan.run.dataset = bfcl_plan.run.dataset
+
+
+def _plan_bfcl_run(
+    plan: RunPlan, categories: Iterable[str], dataset_folders: Sequence[Path]
+) -> RunPlan:
+    """Return a plan of a BFCL run of the same model, for which the BFCL importer has found the
+    dataset.
+
+    Its `importer_data` has the files of each category.
+    """
+    from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
+    from fcreview.importers.bfcl.filenames import read_first
 
     bfcl_run = Run(
         benchmark="bfcl",
@@ -363,15 +386,7 @@ def _attach_bfcl_dataset(
     folders: list[Path] = []
     for root in dataset_folders:
         folders += walk_folders(root)
+    # Each search for runs reads the first records again, because files may have changed.
     read_first.cache_clear()
-    # This sets the dataset files of each category in `importer_data`.
-    attach_dataset(bfcl_plan, folders, [])
-
-    datasets = {}
-    for category, files in bfcl_plan.importer_data.items():
-        if files.dataset_files:
-            datasets[category] = files.dataset_files[0]
-    sources = plan.importer_data or LogSources()
-    plan.importer_data = replace(sources, datasets=datasets)
-    plan.data = bfcl_plan.data
-    plan.run.dataset = bfcl_plan.run.dataset
+    attach_dataset(bfcl_plan, data_folders=folders, opened_folders=[])
+    return bfcl_plan

@@ -130,9 +130,11 @@ def _remove_own_parts(
     message: dict[str, Any], own_parts: Sequence[Any], own_calls: Sequence[Any]
 ) -> dict[str, Any]:
     """Return a message without the fields, parts and calls that have the form of Inspect."""
-    # In AutoGen's messages, the source replaces the role.
-    neutral_fields = NEUTRAL_FIELDS if "role" in message else ()
-    foreign_message = {name: value for name, value in message.items() if name not in neutral_fields}
+    foreign_message = dict(message)
+    # A message without a role can be AutoGen's, where the field `source` says who speaks.
+    if "role" in message:
+        for name in NEUTRAL_FIELDS:
+            foreign_message.pop(name, None)
     if own_parts:
         foreign_message["content"] = _list_foreign_parts(message)
     if own_calls:

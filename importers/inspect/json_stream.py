@@ -16,7 +16,11 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 CHUNK_BYTES = 1 << 20
 FIRST_CHUNK_BYTES = 1 << 10
 """Size of the first chunk of a value, in bytes. It is small, because most values are short."""
@@ -187,10 +191,12 @@ class JsonStream:
         Chunks grow, because most strings are short, but some are very long.
         """
         size = FIRST_CHUNK_BYTES
-        first_index = len(_QUOTE)  # after the opening quote, which only the first chunk has
+        # The first chunk begins with the opening quote.
+        search_start = len(_QUOTE)
         while True:
+            # No chunk ends inside an escape sequence, so each can be searched on its own.
             chunk = self._get_next_chunk(size)
-            closing_quote = _hide_escaped_characters(chunk).find(_QUOTE, first_index)
+            closing_quote = _hide_escaped_characters(chunk).find(_QUOTE, search_start)
             if closing_quote >= 0:
                 end = closing_quote + len(_QUOTE)
                 self._index += end
@@ -199,22 +205,29 @@ class JsonStream:
 
             self._index += len(chunk)
             yield chunk
-            first_index = 0
+            search_start = 0
             size = min(size * CHUNK_GROWTH, CHUNK_BYTES)
 
     def _get_next_chunk(self, size: int) -> bytes:
-        """Return the next bytes of the text, which never end inside an escape sequence."""
+        """Return about `size` bytes from the current position, which stays the same.
+
+        The chunk is shorter if the buffer ends, and a byte longer if it would end inside an escape
+        sequence.
+        """
         if len(self._buffer) - self._index < 2:
             has_more = self._read_more()
             if not has_more and self._index >= len(self._buffer):
                 raise self._make_error("the text ends inside a value")
 
         chunk = self._buffer[self._index : self._index + size]
-        while _ends_with_escape_character(chunk):
-            if self._index + len(chunk) >= len(self._buffer) and not self._read_more():
-                raise self._make_error("the text ends inside a value")
-            chunk = self._buffer[self._index : self._index + len(chunk) + 1]
-        return chunk
+        if not _ends_with_escape_character(chunk):
+            return chunk
+
+        # `_read_more` also moves the current position to the start of the buffer.
+        is_next_byte_buffered = self._index + len(chunk) < len(self._buffer)
+        if not is_next_byte_buffered and not self._read_more():
+            raise self._make_error("the text ends inside a value")
+        return self._buffer[self._index : self._index + len(chunk) + 1]
 
     def _read_scalar(self) -> bytes:
         """Read a number, true, false or null, up to the next character that cannot be a part of it.
@@ -352,13 +365,7 @@ def _find_container_end(chunk: bytes, depth: int, *, starts_in_string: bool) -> 
     import numpy
 
     text = _hide_escaped_characters(chunk)
-
-    # A byte is outside of strings if the number of quotes before it is even. Only the last bit of
-    # that number matters, so it may overflow.
-    is_quote = numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE)
-    n_quotes = numpy.cumsum(is_quote, dtype=numpy.uint8)
-    outside_parity = 1 if starts_in_string else 0
-    is_outside = (n_quotes & 1) == outside_parity
+    is_outside = _find_bytes_outside_strings(text, starts_in_string=starts_in_string)
 
     # A step is 1 at an opening bracket, -1 at a closing one, and 0 elsewhere.
     steps = numpy.frombuffer(text.translate(_TO_STEPS), numpy.int8) * is_outside
@@ -366,3 +373,18 @@ def _find_container_end(chunk: bytes, depth: int, *, starts_in_string: bool) -> 
     closes_container = (depths <= 0) & (steps < 0)
     # `argmax` returns the first index with the largest value, which is True.
     return int(numpy.argmax(closes_container)) + 1
+
+
+def _find_bytes_outside_strings(text: bytes, *, starts_in_string: bool) -> NDArray[numpy.bool_]:
+    """Return for each byte of a text without escaped quotes whether it is outside of strings.
+
+    It is if the number of quotes up to it is even, or odd if the text begins inside a string.
+    """
+    import numpy
+
+    is_quote = numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE)
+    # Only the last bit of the number of quotes matters, so the number may overflow.
+    n_quotes = numpy.cumsum(is_quote, dtype=numpy.uint8)
+    outside_parity = 1 if starts_in_string else 0
+    is_outside: NDArray[numpy.bool_] = (n_quotes & 1) == outside_parity
+    return is_outside

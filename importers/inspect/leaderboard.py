@@ -168,15 +168,28 @@ def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]
         reducers = [None]
 
     for scorer in list_objects(declaration.get("scorers")):
-        _, _, name = str(scorer.get("name") or "").rpartition("/")
+        _, _, scorer_name = str(scorer.get("name") or "").rpartition("/")
         metrics = scorer.get("metrics") or declaration.get("metrics")
-        # The metrics are a list or, for a score with several keys, an object with a list for each.
-        metrics_of_score = [metric for metric in list_objects(metrics) if "name" in metric]
         for reducer in reducers:
-            if name and metrics_of_score:
-                yield _make_declared_column(name, name, reducer, metrics_of_score)
-            for key, metrics_of_key in as_object(metrics).items():
-                yield _make_declared_column(str(key), name, reducer, list_objects(metrics_of_key))
+            yield from _list_columns_of_scorer(scorer_name, reducer, metrics)
+
+
+def _list_columns_of_scorer(
+    scorer: str, reducer: str | None, metrics: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of a scorer with one reducer.
+
+    `metrics` is a list or, for a scorer whose scores have several keys, an object with a list for
+    each key. Anything else declares no column.
+    """
+    if isinstance(metrics, dict):
+        for key, metrics_of_key in metrics.items():
+            yield _make_declared_column(str(key), scorer, reducer, list_objects(metrics_of_key))
+        return
+
+    named_metrics = [metric for metric in list_objects(metrics) if "name" in metric]
+    if scorer and named_metrics:
+        yield _make_declared_column(scorer, scorer, reducer, named_metrics)
 
 
 def _make_declared_column(
@@ -227,29 +240,28 @@ def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[Sc
     A score can have a column for each reducer, which combines the epochs (repeats) of a sample, and
     one without a reducer, whose metrics are then those of the single epochs.
     """
-    # A score with reduced columns and one column without reducer has metrics of the single epochs
-    # in the latter.
-    reduced_scores = {
-        (column.get("scorer"), column.get("name"))
-        for column in stored_columns
-        if column.get("reducer")
-    }
+    reduced_scores = {_get_score_key(column) for column in stored_columns if column.get("reducer")}
     columns = []
     for stored in stored_columns:
-        name = str(stored.get("name"))
-        scorer = str(stored.get("scorer"))
+        score_key = _get_score_key(stored)
+        scorer, name = score_key
         reducer = stored.get("reducer")
         column = ScoreColumn(
             name,
             scorer,
             reducer=reducer if isinstance(reducer, str) else None,
             metrics=[_parse_metric_spec(metric) for metric in list_objects(stored.get("metrics"))],
-            is_unreduced=reducer is None and (scorer, name) in reduced_scores,
+            is_unreduced=reducer is None and score_key in reduced_scores,
             n_recorded=stored.get("n_scored"),
             n_in_file=stored.get("n_scored_in_file"),
         )
         columns.append(column)
     return columns
+
+
+def _get_score_key(stored_column: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the scorer and the name of the score of a column."""
+    return str(stored_column.get("scorer")), str(stored_column.get("name"))
 
 
 def _parse_metric_spec(stored: Mapping[str, Any]) -> MetricSpec:
@@ -286,9 +298,11 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     category.
     """
     log_metrics = load_log_metrics(run)
-    metrics = list(_compute_column_metrics(items, log_metrics, is_edited=False))
-    if any("edited" in item.metadata for item in items):
-        metrics += _compute_column_metrics(items, log_metrics, is_edited=True)
+    metrics: list[Metric] = []
+    for column in log_metrics.columns:
+        metrics += _compute_metrics_of_verdicts(column, items, log_metrics)
+    for column in log_metrics.columns:
+        metrics += _compute_metrics_of_edits(column, items, log_metrics)
     if not metrics:
         metrics = list(build_category_metrics(items))
     metrics += _compute_recomputed_verdict_metrics(items)
@@ -315,46 +329,46 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
         )
 
 
-def _compute_column_metrics(
-    items: Sequence[ScoredItem], log_metrics: LogMetrics, *, is_edited: bool
+def _compute_metrics_of_verdicts(
+    column: ScoreColumn, items: Sequence[ScoredItem], log_metrics: LogMetrics
 ) -> Iterator[Metric]:
-    """Compute the metrics of all score columns of a log.
+    """Compute the metrics of a score column that follow from the verdicts on the items."""
+    values = compute_column_values(items, column.scorer, log_metrics)
+    # The log records its metrics after the edits, if there are any. These values are without them.
+    is_about_recorded = not _has_edits(column, items)
+    for figures in _list_column_figures(
+        column, items, values, log_metrics, is_about_recorded=is_about_recorded
+    ):
+        yield from figures.compute(column.title)
 
-    With `is_edited`, the metrics are those of the scores that users of Inspect edited in the log;
-    columns without edits are left out. Otherwise, the metrics follow from the verdicts of the
-    items.
+
+def _compute_metrics_of_edits(
+    column: ScoreColumn, items: Sequence[ScoredItem], log_metrics: LogMetrics
+) -> Iterator[Metric]:
+    """Compute the metrics of the scores that users of Inspect edited in the log.
+
+    A column without edits has none.
     """
-    is_whole_run = log_metrics.is_whole_run(items)
-    for column in log_metrics.columns:
-        has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
-        if is_edited and not has_edits:
-            continue
-        if is_edited:
-            edited = list(read_edited_values(items, column.scorer))
-            values = ColumnValues(edited, edited, is_recorded=True)
-            table = f"{column.title} · {WITH_EDITS}"
-        else:
-            values = compute_column_values(items, column.scorer, log_metrics)
-            table = column.title
+    if not _has_edits(column, items):
+        return
+    edited = list(read_edited_values(items, column.scorer))
+    # A sample has its edited value whether or not the item has a verdict.
+    values = ColumnValues(known=edited, complete=edited, is_recorded=True)
+    table = f"{column.title} · {WITH_EDITS}"
+    for figures in _list_column_figures(column, items, values, log_metrics, is_about_recorded=True):
+        yield from figures.compute(table)
 
-        # The log recorded its metrics after the edits, if there are any.
-        is_about_recorded = is_edited or not has_edits
-        for figures in _list_column_figures(
-            column,
-            values,
-            log_metrics,
-            is_whole_run=is_whole_run,
-            is_about_recorded=is_about_recorded,
-        ):
-            yield from figures.compute(table)
+
+def _has_edits(column: ScoreColumn, items: Sequence[ScoredItem]) -> bool:
+    return any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
 
 
 def _list_column_figures(
     column: ScoreColumn,
+    items: Sequence[ScoredItem],
     values: ColumnValues,
     log_metrics: LogMetrics,
     *,
-    is_whole_run: bool,
     is_about_recorded: bool,
 ) -> Iterator[_ColumnFigures]:
     """Yield what computes the metrics of a score column.
@@ -363,11 +377,12 @@ def _list_column_figures(
 
     Args:
         column: The score column.
-        values: The values from which the metrics are computed.
+        items: The items whose metrics are computed.
+        values: The values of these items.
         log_metrics: What the log says about its scores.
-        is_whole_run: Whether the items with these values are all items of the run.
         is_about_recorded: Whether the log recorded its metrics from these values.
     """
+    is_whole_run = log_metrics.is_whole_run(items)
     for expanded in expand_column_pattern(column, values.complete):
         # Recorded figures can be compared only with figures of the same samples.
         are_same_samples = is_whole_run and _covers_all_samples(expanded, log_metrics)
@@ -397,6 +412,17 @@ def _covers_all_samples(column: ScoreColumn, log_metrics: LogMetrics) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _ChosenValue:
+    """The value of a metric that is shown: the recorded or the computed one."""
+
+    value: float | None
+    note: str = ""
+    """Says that the log recorded the value, and why it is shown. Empty for a computed value."""
+    is_recorded: bool = False
+    """Whether the value is one that the log recorded."""
+
+
+@dataclass(frozen=True, slots=True)
 class _ColumnFigures:
     """Computes the metrics of a score column.
 
@@ -416,7 +442,11 @@ class _ColumnFigures:
     """Whether all values are between 0 and 1."""
 
     def compute(self, table: str) -> Iterator[Metric]:
-        """Yield the metrics of the column, as rows of `table`."""
+        """Yield the metrics of the column, as rows of `table`.
+
+        A metric is computed from the known scores, those of the samples with verdicts. The complete
+        scores, those of all samples, only say which groups there are and how many samples.
+        """
         try:
             known = reduce_column(self.column, self.values.known)
             complete = reduce_column(self.column, self.values.complete)
@@ -448,14 +478,13 @@ class _ColumnFigures:
             known: The scores of the samples with verdicts, one for each sample.
             complete: The scores of all scored samples.
         """
-        value, note = self._choose_value(spec, computed)
+        chosen = self._choose_value(spec, computed)
         n_known = _count_values(spec, known)
         n_all = _count_values(spec, complete)
-
-        is_recorded_value = bool(note) and value is not None
-        # A recorded value also covers the samples that the file lacks.
+        # A recorded value also covers the samples that the file lacks. Only for a group, the log
+        # does not say how many these are.
         if (
-            is_recorded_value
+            chosen.is_recorded
             and self.column.has_fewer_samples_than_recorded
             and not spec.is_grouped
         ):
@@ -465,34 +494,32 @@ class _ColumnFigures:
         return Metric(
             table,
             spec.key,
-            value=value,
+            value=chosen.value,
             unit=self._choose_unit(spec),
             level=int(spec.is_grouped),
-            note=note,
+            note=chosen.note,
             n=n_known,
             total=n_all or None,
             counted_noun="samples",
             measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
         )
 
-    def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> tuple[float | None, str]:
-        """Return the value of a metric, and a note if it is the one that the log recorded.
+    def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> _ChosenValue:
+        """Choose between the value that Inspect recorded in the log, and the one that fcreview
+        computes from the verdicts.
 
-        There are two values: the one that Inspect recorded in the log, and the one that fcreview
-        computes from the verdicts. Without reviews, the recorded one counts, because it is the
-        official one. With reviews, the computed one counts, because it contains them.
+        Without reviews, the recorded one counts, because it is the official one. With reviews, the
+        computed one counts, because it contains them.
         """
-        recorded_note = f"{AS_RECORDED}{self._explain_difference()}"
-        has_reviews = not self.values.is_recorded
         has_verdicts = len(self.values.known) > 0
         can_compute = computed.is_recomputable and has_verdicts
-
-        if not has_reviews and not can_compute:
-            return spec.recorded, recorded_note
+        has_reviews = not self.values.is_recorded
+        if not can_compute and not has_reviews:
+            return self._take_recorded_value(spec, AS_RECORDED)
         if not self._has_comparable_record(spec):
-            return computed.value, ""
-        if not has_reviews and self.is_about_recorded:
-            return spec.recorded, recorded_note
+            return _ChosenValue(computed.value)
+        if self.is_about_recorded and not has_reviews:
+            return self._take_recorded_value(spec, AS_RECORDED)
 
         # The values have changed since the metric was recorded. If fcreview cannot compute the
         # metric, or the file lacks samples, the recorded value is still the best one.
@@ -500,8 +527,13 @@ class _ColumnFigures:
             not computed.is_recomputable or self.column.has_fewer_samples_than_recorded
         )
         if has_verdicts and needs_recorded_value:
-            return spec.recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
-        return computed.value, ""
+            return self._take_recorded_value(spec, UNCHANGED_BY_REVIEWS)
+        return _ChosenValue(computed.value)
+
+    def _take_recorded_value(self, spec: MetricSpec, reason: str) -> _ChosenValue:
+        """Return the recorded value, which can be missing, with a note that gives the reason."""
+        note = f"{reason}{self._explain_difference()}"
+        return _ChosenValue(spec.recorded, note, is_recorded=spec.recorded is not None)
 
     def _has_comparable_record(self, spec: MetricSpec) -> bool:
         """Whether the log recorded a value about the same samples, which fcreview does not
@@ -606,50 +638,71 @@ def _compute_primary_values(
         log_metrics: What the log says about its scores.
         recorded_values: The values in the log.
     """
-    reviewed_values: list[EpochValue] = []
-    samples_without_verdict: set[str] = set()
+    reviewed_values = _derive_primary_values(items, scorer, log_metrics)
+    samples_without_verdict = {
+        reviewed.sample for reviewed in reviewed_values if reviewed.value is MISSING
+    }
+    recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
+    known = []
+    complete = []
+    for reviewed in reviewed_values:
+        if reviewed.sample in samples_without_verdict:
+            complete.append(recorded_by_item.get(reviewed.item, reviewed))
+        else:
+            known.append(reviewed)
+            complete.append(reviewed)
+    return ColumnValues(known, complete=complete, is_recorded=known == recorded_values)
+
+
+def _derive_primary_values(
+    items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics
+) -> list[EpochValue]:
+    """Return the primary score of each item for which the log or a review has a value.
+
+    An item with a score in the log that has no verdict any more has the value MISSING.
+    """
+    values = []
     for item in items:
         scores = as_object(item.metadata.get("scores"))
         value = _derive_primary_value(item, scores.get(scorer), log_metrics)
-        if value is MISSING:
-            samples_without_verdict.add(_get_sample_name(item))
-            value = None
-        # A sample counts only if the log or a review has a value for it.
         if scorer in scores or value is not None:
-            reviewed_values.append(_make_epoch_value(item, value))
-
-    known = [value for value in reviewed_values if value.sample not in samples_without_verdict]
-    complete = []
-    recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
-    for value in reviewed_values:
-        if value.sample in samples_without_verdict:
-            complete.append(recorded_by_item.get(value.item, value))
-        else:
-            complete.append(value)
-    return ColumnValues(known, complete=complete, is_recorded=known == recorded_values)
+            values.append(_make_epoch_value(item, value))
+    return values
 
 
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
     """Return the value that the primary score has after the reviews of an item, or MISSING if the
     item has no verdict any more.
 
-    A score can be a plain value or an object such as `{"correct": 1, "style": 0.5}`. Of an object,
-    a verdict on the item changes the key that gives the verdicts; reviews of other keys change
-    these. `recorded` is the value in the log.
+    A score can be a plain value or an object such as `{"correct": 1, "style": 0.5}`. `recorded` is
+    the value in the log.
     """
     primary = log_metrics.primary or ""
     if isinstance(recorded, dict) and log_metrics.primary_key is not None:
-        key = log_metrics.primary_key
-        reviewed = _apply_criterion_reviews(item, primary, recorded, log_metrics)
-        value = _derive_value(item, recorded.get(key), f"{primary}.{key}", log_metrics)
-        if value is MISSING:
-            return MISSING
-        # A verdict on the item has precedence over a review of the key as a criterion.
-        is_changed = value != recorded.get(key)
-        return reviewed | {key: value} if is_changed else reviewed
+        return _derive_object_value(item, recorded, log_metrics.primary_key, log_metrics)
     if isinstance(recorded, (dict, list)):
+        # No part of this value means a verdict on the item.
         return _apply_criterion_reviews(item, primary, recorded, log_metrics)
     return _derive_value(item, recorded, primary, log_metrics)
+
+
+def _derive_object_value(
+    item: ScoredItem, recorded: dict[str, Any], key: str, log_metrics: LogMetrics
+) -> Any:
+    """Return the object that the primary score is after the reviews of an item, or MISSING.
+
+    A verdict on the item changes the key that gives the verdicts. Reviews of criteria change the
+    keys with their names.
+    """
+    primary = log_metrics.primary or ""
+    value = _derive_value(item, recorded.get(key), f"{primary}.{key}", log_metrics)
+    if value is MISSING:
+        return MISSING
+    reviewed = _apply_criterion_reviews(item, primary, recorded, log_metrics)
+    # The key can also be reviewed as a criterion. A verdict on the item has precedence.
+    if value != recorded.get(key):
+        reviewed = reviewed | {key: value}
+    return reviewed
 
 
 def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMetrics) -> Any:
@@ -669,16 +722,15 @@ def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMe
     recorded_verdict = scale.to_verdict(recorded)
     verdict = _find_score_verdict(item, is_judged=log_metrics.is_judged)
 
-    # The verdict in the log no longer counts, and the item has no other one. The score of a judge
-    # is itself the verdict, so it stays.
-    if verdict is None and recorded_verdict is not None and not log_metrics.is_judged:
+    # The score of a judge is itself the verdict, so it stays without a verdict on the item.
+    lost_verdict = verdict is None and recorded_verdict is not None
+    if lost_verdict and not log_metrics.is_judged:
         return MISSING
 
-    if verdict is not None and verdict is not recorded_verdict:
-        # A value that means neither pass nor fail is replaced only by a review.
-        is_reviewed = item.overrides.get(ITEM_CORRECT) is not None
-        if recorded_verdict is not None or is_reviewed:
-            return _convert_verdict(recorded, verdict, scale)
+    # A value that means neither pass nor fail is replaced only by a review.
+    is_replaceable = recorded_verdict is not None or item.overrides.get(ITEM_CORRECT) is not None
+    if verdict is not None and verdict is not recorded_verdict and is_replaceable:
+        return _convert_verdict(recorded, verdict, scale)
 
     return _apply_override_to_value(item, name, recorded, scale)
 
@@ -740,8 +792,13 @@ def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, sc
 
     A recorded letter, such as `C` for correct, is replaced by a letter.
     """
-    if criterion == CORRECT or isinstance(recorded, (dict, list)):
+    # For a score with the name `correct`, this review would be the verdict on the item.
+    if criterion == CORRECT:
         return recorded
+    # A review is a verdict or a number, which cannot replace an object or a list.
+    if isinstance(recorded, (dict, list)):
+        return recorded
+
     reviewed = item.overrides.get(("item", criterion))
     if isinstance(reviewed, bool):
         return _convert_verdict(recorded, reviewed, scale)

@@ -112,11 +112,9 @@ def is_log(path: Path) -> bool:
     try:
         with open_file(path) as file:
             start = file.read(1 << 16)
-            return (
-                _has_log_members(file, start)
-                if start.startswith(SIGNATURE)
-                else _is_json_log_start(start)
-            )
+            if start.startswith(SIGNATURE):
+                return _has_log_members(file, start)
+            return _is_json_log_start(start)
     except (OSError, ValueError):
         return False
 
@@ -135,21 +133,23 @@ def _is_json_log_start(start: bytes) -> bool:
     """
     byte_order_mark = b"\xef\xbb\xbf"
     text = start.removeprefix(byte_order_mark)
-    if start.lstrip(byte_order_mark + b" \t\r\n")[:1] != b"{":
+    if not text.lstrip(b" \t\r\n").startswith(b"{"):
         return False
 
     stream = JsonStream(io.BytesIO(text).read)
-    names: set[str] = set()
-    # The bytes end somewhere in the middle of the log, which ends the loop with an error.
+    names: list[str] = []
+    # The bytes end somewhere in the middle of the log. The stream then raises an error, and the
+    # names that were read up to there decide.
     with contextlib.suppress(JsonStreamError):
         for name in stream.iterate_keys():
-            is_other_file = not names and name not in LOG_FIELDS
-            is_other_eval = name == "eval" and stream.peek_after_space() != b"{"
-            if is_other_file or is_other_eval:
+            names.append(name)
+            if names[0] not in LOG_FIELDS:
                 return False
-            names.add(name)
+            if name == "eval" and stream.peek_after_space() != b"{":
+                return False
             stream.skip_value()
-    return "eval" in names and not names.isdisjoint({"status", "version", "plan", "samples"})
+    has_field_beside_eval = not {"status", "version", "plan", "samples"}.isdisjoint(names)
+    return "eval" in names and has_field_beside_eval
 
 
 def read_eval_fields(path: Path) -> dict[str, Any]:
@@ -160,22 +160,37 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
     """
     try:
         with open_file(path) as file:
-            start = read_first_member(file, START.encode(), MAX_START_BYTES)
-            value = _parse_object(start, path, []).get("eval") if start is not None else None
-            if isinstance(value, dict):
-                return value
-
-            file.seek(0)
-            is_archive = file.read(len(SIGNATURE)) == SIGNATURE
-            if not is_archive:
-                file.seek(0)
+            eval_fields = _read_eval_of_first_member(file, path)
+            if eval_fields is not None:
+                return eval_fields
+            if not _is_archive(file):
                 return _read_eval_of_json_log(file, path)
     except (OSError, ValueError) as error:
         raise UnreadableLog(str(error)) from error
 
-    # The first member of this archive does not contain the object.
+    # The first member of this archive does not contain the object, but the header does.
     with open_log(path) as log:
         return as_object(log.header.get("eval"))
+
+
+def _read_eval_of_first_member(file: BinaryIO, path: Path) -> dict[str, Any] | None:
+    """Return the object `eval` in the first member of an archive.
+
+    Returns None if the file is no archive, or another member comes first.
+    """
+    text = read_first_member(file, START.encode(), MAX_START_BYTES)
+    if text is None:
+        return None
+    value = _parse_object(text, path, []).get("eval")
+    return value if isinstance(value, dict) else None
+
+
+def _is_archive(file: BinaryIO) -> bool:
+    """Whether a file is an archive. Afterwards, the file is at its start."""
+    file.seek(0)
+    signature = file.read(len(SIGNATURE))
+    file.seek(0)
+    return signature == SIGNATURE
 
 
 def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
@@ -207,9 +222,7 @@ def open_log(path: Path) -> Iterator[InspectLog]:
         raise UnreadableLog(f"{error.strerror or error}") from error
     with file:
         try:
-            is_archive = file.read(len(SIGNATURE)) == SIGNATURE
-            file.seek(0)
-            if is_archive:
+            if _is_archive(file):
                 yield _open_archive_log(file, path)
             else:
                 yield _open_json_log(file, path)
@@ -332,17 +345,18 @@ class ArchiveLog:
     def _read_sample(self, name: str, line: int) -> LogSample:
         """Read a member with a sample. A large one is read in pieces."""
         member = self.reader.members[name]
+        # A length of 0 would mean that there is no record to show, even for an empty member.
+        length = max(member.compress_size, 1)
         sample = LogSample(
             {},
             event_data=EventData(),
             file=str(self.path),
             line=line,
             offset=member.header_offset,
-            length=max(member.compress_size, 1),
+            length=length,
         )
         if member.file_size <= MAX_WHOLE_BYTES:
-            text = self.reader.read_member(name, MAX_WHOLE_BYTES + 1)
-            return fill_sample_from_text(sample, text)
+            return fill_sample_from_text(sample, self.reader.read_member(name, MAX_WHOLE_BYTES))
         return fill_sample_from_stream(sample, JsonStream(self.reader.open_member(name)))
 
     def read_scores(self) -> Iterator[dict[str, Any]]:
@@ -365,7 +379,7 @@ class ArchiveLog:
         """Yield the summaries of the samples.
 
         A log whose run is active or has crashed has them in its journal. A file of the journal that
-        cannot be read is left out.
+        cannot be read is left out. One that is too large ends the reading.
         """
         members = self.reader.members
         names = [SUMMARIES]
@@ -373,12 +387,14 @@ class ArchiveLog:
             names = [name for name in members if name.startswith(JOURNAL_SUMMARIES)]
         for name in names:
             if members[name].file_size > MAX_HEADER_BYTES:
+                # Without this file, the summaries lack samples and are not used, so the other files
+                # need not be read.
                 return
             try:
                 text = self.reader.read_member(name, MAX_HEADER_BYTES)
                 summaries = _parse_summaries(text, self.path)
             except ArchiveBudgetError:
-                return
+                return  # No other member can be read either.
             except (ArchiveError, JsonStreamError):
                 continue
             yield from list_objects(summaries)
@@ -541,7 +557,7 @@ def _read_unpacked_sample(path: Path) -> LogSample:
             {}, event_data=EventData(), file=str(path), line=1, offset=0, length=size
         )
         if size <= MAX_WHOLE_BYTES:
-            return fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES + 1))
+            return fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES))
         return fill_sample_from_stream(sample, _make_json_stream(file))
 
 
@@ -584,11 +600,12 @@ def _read_samples_from_start(file: BinaryIO, path: Path) -> Iterator[LogSample |
     stream = _make_json_stream(file)
     try:
         for key in stream.iterate_keys():
-            if key == "samples" and stream.peek_after_space() == b"[":
-                for _ in stream.iterate_elements():
-                    yield from _read_json_sample(file, path, stream)
-            else:
+            if key != "samples" or stream.peek_after_space() != b"[":
                 stream.skip_value()
+                continue
+            for _ in stream.iterate_elements():
+                place = _JsonSamplePlace("", line=stream.line, offset=stream.position)
+                yield from _read_json_sample(file, path, stream, place)
     except JsonStreamError as error:
         what = f"the rest of the log cannot be read: {error}"
         yield ImportIssue(str(path), stream.line, what=what, severity="error")
@@ -635,12 +652,12 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
     try:
         for key in stream.iterate_keys():
             if key == "samples" and stream.peek_after_space() == b"[":
-                for _ in stream.iterate_elements():
-                    places.append(_find_sample_place(stream))
+                places += _read_sample_places(stream)
                 continue
             text = stream.read_value(MAX_HEADER_BYTES)
-            if text is not None:
-                header[key] = parse_json(text, path, [])
+            if text is None:
+                continue  # The field is too large.
+            header[key] = parse_json(text, path, [])
     except JsonStreamError as error:
         cut_off_reason = str(error)
 
@@ -651,56 +668,67 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
     return header, places
 
 
-def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
-    """Return the place of a sample in the file, and its name as a member of an archive.
+def _read_sample_places(stream: JsonStream) -> list[_JsonSamplePlace]:
+    """Read the list of samples at the position of a stream, and return where each of them is."""
+    places = []
+    for _ in stream.iterate_elements():
+        is_object = stream.peek_after_space() == b"{"
+        line = stream.line
+        offset = stream.position
+        if is_object:
+            name = _read_sample_name(stream)
+        else:
+            name = ""
+            stream.skip_value()
+        places.append(_JsonSamplePlace(name, line=line, offset=offset))
+    return places
 
-    The name consists of the id and the epoch (the number of the repeat), which are the first fields
-    of the sample. The rest is skipped.
+
+def _read_sample_name(stream: JsonStream) -> str:
+    """Return the name that a sample would have as a member of an archive, and skip the sample.
+
+    The name consists of the id and the epoch (the number of the repeat), which are normally the
+    first fields of the sample.
     """
-    first_byte = stream.peek_after_space()
-    line = stream.line
-    offset = stream.position
-    if first_byte != b"{":
-        stream.skip_value()
-        return _JsonSamplePlace("", line=line, offset=offset)
-
     fields: dict[str, Any] = {}
     for key in stream.iterate_keys():
         if key not in ("id", "epoch"):
             stream.skip_value()
             continue
         text = stream.read_value(MAX_ID_BYTES)
-        with contextlib.suppress(ValueError, RecursionError):
-            fields[key] = json.loads(text or b"null")
+        if text is None:
+            fields[key] = None  # The value is too large.
+        else:
+            with contextlib.suppress(ValueError, RecursionError):
+                fields[key] = json.loads(text)
         if "id" in fields and "epoch" in fields:
             stream.skip_rest_of_container()
             break
-    name = f"{SAMPLE_FOLDER}{fields.get('id')}_epoch_{fields.get('epoch', 1)}.json"
-    return _JsonSamplePlace(name, line=line, offset=offset)
+    return f"{SAMPLE_FOLDER}{fields.get('id')}_epoch_{fields.get('epoch', 1)}.json"
 
 
 def _read_json_sample(
-    file: BinaryIO, path: Path, stream: JsonStream, place: _JsonSamplePlace | None = None
+    file: BinaryIO, path: Path, stream: JsonStream, place: _JsonSamplePlace
 ) -> Iterator[LogSample | ImportIssue]:
     """Read the sample at the position of a stream. A sample that cannot be read becomes an issue.
 
     Args:
         file: The file of the log.
         path: Its path, for issues.
-        stream: The stream, which stands before the sample.
-        place: The place of the sample in the file, if the stream begins there.
+        stream: The stream, which stands before the sample. It begins there or at the start of the
+            file.
+        place: The place of the sample in the file.
     """
     start = stream.position
-    if place is None:
-        place = _JsonSamplePlace("", line=stream.line, offset=start)
     text = stream.read_value(MAX_WHOLE_BYTES)
+    length = stream.position - start
     sample = LogSample(
         {},
         event_data=EventData(),
         file=str(path),
         line=place.line,
         offset=place.offset,
-        length=stream.position - start,
+        length=length,
     )
     try:
         filled = _fill_json_sample(sample, text, file)

@@ -38,6 +38,8 @@ EVENT_REPLY_NAME = "event"
 """`Message.name` of a reply that exists only in a model event of no other agent."""
 NO_RESULT = "(no result)"
 """Text of a call without a result, if a later call of the step has one."""
+_BEFORE_FIRST_REPLY = -1
+"""Step of the messages that open a turn: those of the system and of the user."""
 MAX_EVENT_REPLIES = 1000
 MAX_LISTED_CALLS = 3
 _AGENT_PREFIX = re.compile(r"\[([\w .-]{1,60})\] ")
@@ -113,30 +115,46 @@ def _merge_event_replies(
     """Return the messages of a sample in order, completed by the replies that only its events
     contain.
 
-    A reply in the events that is also a message only adds to the message which agent wrote it. Any
-    other reply is inserted after the previous reply and the results of its calls.
+    A reply in the events that is also a message only adds to the message which agent wrote it.
+    """
+    places = _place_replies(messages, replies)
+    entries: list[_Entry] = []
+    for position, message in enumerate(messages):
+        entries += places.inserted_before.get(position, [])
+        entries.append(_Entry(message, places.agent_by_message.get(position)))
+    inserted_at_end = places.inserted_before.get(len(messages), [])
+    return entries + inserted_at_end
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplyPlaces:
+    """Where the replies in model events belong among the messages."""
+
+    agent_by_message: dict[int, str | None] = field(default_factory=dict)
+    """Position of a message that is also a reply -> the agent that wrote it."""
+    inserted_before: dict[int, list[_Entry]] = field(default_factory=dict)
+    """Position of a message, or the number of messages -> other replies, which are inserted there.
+    """
+
+
+def _place_replies(
+    messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]
+) -> _ReplyPlaces:
+    """Find the message of each reply. A reply that is no message follows the previous reply that
+    is one and the results of its calls or, before the first such reply, the opening messages.
     """
     index = _MessageIndex(messages)
-    # The keys of both are positions of messages.
-    agent_by_message: dict[int, str | None] = {}
-    entries_before_message: dict[int, list[_Entry]] = {}
-    # Where a reply is inserted that is no message.
-    insert_position = _count_opening_messages(messages)
+    places = _ReplyPlaces()
+    next_position = _count_opening_messages(messages)
     for reply in replies:
-        reply_position = index.find(reply)
-        if reply_position is None:
+        position = index.find(reply)
+        if position is None:
             entry = _Entry(reply.message, reply.agent, is_only_event=True)
-            entries_before_message.setdefault(insert_position, []).append(entry)
+            places.inserted_before.setdefault(next_position, []).append(entry)
         else:
-            agent_by_message[reply_position] = reply.agent
-            insert_position = _skip_tool_messages(messages, reply_position + 1)
-
-    entries: list[_Entry] = []
-    for number, message in enumerate(messages):
-        entries += entries_before_message.get(number, [])
-        entries.append(_Entry(message, agent_by_message.get(number)))
-    entries_after_last_message = entries_before_message.get(len(messages), [])
-    return entries + entries_after_last_message
+            places.agent_by_message[position] = reply.agent
+            next_position = _skip_tool_messages(messages, position + 1)
+    return places
 
 
 class _MessageIndex:
@@ -249,18 +267,35 @@ class _ConversationBuilder:
     def __init__(self, main_agent: str | None, *, is_turn_per_user_message: bool) -> None:
         self._conversation = Conversation()
         self._main_agent = main_agent
+        """Agent whose replies need no name."""
         self._is_turn_per_user_message = is_turn_per_user_message
+
         self._turn = 0
-        # The first reply begins step 0.
-        self._step = -1
+        self._step = _BEFORE_FIRST_REPLY
+        """Number of the last reply in the turn, from 0."""
         self._index = 0
+        """Number of calls in the turn so far, which is the index of the next one."""
         self._n_replies = 0
         self._n_user_messages = 0
+
         self._open_calls = _OpenCalls()
+        """Calls of the step. Their results are written at its end."""
         self._other_results: list[Message] = []
+        """Results in the step that answer none of its calls."""
         self._known_call_ids: set[str] = set()
-        self._handed_over_to: set[str] = set()
+        """Ids of the calls in all steps so far."""
         self._unknown_call_ids: list[str] = []
+        """Ids of calls that results name, but that no call has."""
+        self._handed_over_to: set[str] = set()
+        """Agents to which the conversation was handed over."""
+
+    @property
+    def _step_of_reply(self) -> int:
+        """The current step or, before the first reply, that of the first reply.
+
+        Calls, results and notes always belong to a reply.
+        """
+        return max(self._step, 0)
 
     def add(self, entry: _Entry) -> None:
         """Add one message or reply to the conversation. A reply begins a new step, to which the
@@ -269,16 +304,18 @@ class _ConversationBuilder:
         if entry.role == "tool":
             self._add_result(entry.message)
             return
+
         self._close_step()
         if entry.role == "user":
             self._add_user_message(entry.message)
         elif entry.role == "assistant":
             self._add_reply(entry)
         elif entry.message.get("role") == UNKNOWN_PARTS:
-            self._append("log", str(entry.message["content"]), UNKNOWN_PARTS, max(self._step, 0))
+            self._append("log", str(entry.message["content"]), UNKNOWN_PARTS, self._step_of_reply)
+        elif entry.role == "system":
+            self._add_texts(entry.message, "system", _BEFORE_FIRST_REPLY)
         else:
-            step = -1 if entry.role == "system" else max(self._step, 0)
-            self._add_texts(entry.message, entry.role, step)
+            self._add_texts(entry.message, entry.role, self._step_of_reply)
 
     def finish(self) -> Conversation:
         """Finish the last step, and return the conversation with its numbers of turns and steps."""
@@ -297,14 +334,14 @@ class _ConversationBuilder:
         """Add a message of the user. It begins a new turn if the model has replied in this one, or
         if each message of the user is a turn.
         """
-        has_replied = self._step >= 0
+        has_replied = self._step != _BEFORE_FIRST_REPLY
         ends_turn_of_user = self._is_turn_per_user_message and self._n_user_messages > 0
         if has_replied or ends_turn_of_user:
             self._turn += 1
-            self._step = -1
+            self._step = _BEFORE_FIRST_REPLY
             self._index = 0
         self._n_user_messages += 1
-        self._add_texts(message, "user", -1)
+        self._add_texts(message, "user", _BEFORE_FIRST_REPLY)
 
     def _add_texts(self, message: dict[str, Any], role: Role, step: int) -> None:
         """Add the text of a message that is not a reply, and calls that it may contain against
@@ -315,7 +352,7 @@ class _ConversationBuilder:
             self._append(role, reasoning, "reasoning", step)
         self._append(role, get_text_and_error(message), None, step)
         for call in list_objects(message.get("tool_calls")):
-            self._add_call(read_tool_call(call), call.get("id"))
+            self._add_open_call(read_tool_call(call), call.get("id"))
         self._note_tool_error(message)
 
     def _append(self, role: Role, text: str, name: str | None, step: int) -> None:
@@ -346,7 +383,7 @@ class _ConversationBuilder:
         if content.text_after_calls:
             self._append("assistant", content.text_after_calls, speaker, self._step)
         for call in calls:
-            self._add_call(read_tool_call(call), call.get("id"))
+            self._add_open_call(read_tool_call(call), call.get("id"))
         self._note_tool_error(entry.message)
 
     def _name_speaker(self, entry: _Entry, text: str) -> str | None:
@@ -368,7 +405,7 @@ class _ConversationBuilder:
         Their results are in the reply, so they come before the text that follows the calls.
         """
         for server_call in content.server_calls:
-            self._add_call(server_call.call, None)
+            self._add_call(server_call.call)
             result = Message(
                 self._turn,
                 self._step,
@@ -376,40 +413,36 @@ class _ConversationBuilder:
                 content=server_call.result or NO_RESULT,
                 name=server_call.call.name,
             )
-            added_call = self._open_calls.calls[-1]
-            added_call.result = result
+            self._conversation.messages.append(result)
             self._conversation.server_tools.append(_describe_server_call(server_call))
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
-        # These calls are complete, so none of them waits for a result in a later message.
-        self._conversation.messages += [
-            call.result for call in self._open_calls.calls if call.result is not None
-        ]
-        self._open_calls = _OpenCalls()
 
-    def _add_call(self, call: ParsedToolCall, call_id: Any) -> None:
-        """Add a call of the model to the conversation, and remember that it waits for its result.
+    def _add_open_call(self, call: ParsedToolCall, call_id: Any) -> None:
+        """Add a call of the model, whose result comes in a later message."""
+        self._add_call(call)
+        self._open_calls.add(_OpenCall(call_id, call.name))
+        if call_id is not None:
+            self._known_call_ids.add(str(call_id))
+
+    def _add_call(self, call: ParsedToolCall) -> None:
+        """Add a call of the model to the conversation.
 
         A call of a handoff tool passes the conversation on to another agent, whose name is noted.
         """
-        step = max(self._step, 0)
         self._conversation.calls.append(
             Call(
                 "predicted",
                 call.name,
                 arguments=call.arguments,
                 turn=self._turn,
-                step=step,
+                step=self._step_of_reply,
                 index=self._index,
                 raw=call.raw,
                 decode_error=call.error,
             )
         )
-
         self._index += 1
-        self._open_calls.add(_OpenCall(call_id, call.name))
-        if call_id is not None:
-            self._known_call_ids.add(str(call_id))
         if call.name.startswith(_HANDOFF_PREFIX):
             self._handed_over_to.add(call.name.removeprefix(_HANDOFF_PREFIX))
 
@@ -421,20 +454,21 @@ class _ConversationBuilder:
         conversation has a problem.
         """
         name = message.get("function")
-        text = get_text_and_error(message)
-        # A result before the first reply belongs to step 0.
-        step = max(self._step, 0)
         result = Message(
-            self._turn, step, role="tool", content=text, name=str(name) if name else None
+            self._turn,
+            self._step_of_reply,
+            role="tool",
+            content=get_text_and_error(message),
+            name=str(name) if name else None,
         )
         self._note_tool_error(message)
 
-        call = self._open_calls.find_unanswered(message.get("tool_call_id"), result.name)
+        call_id = message.get("tool_call_id")
+        call = self._open_calls.find_unanswered(call_id, result.name)
         if call is not None:
             call.result = result
             return
         self._other_results.append(result)
-        call_id = message.get("tool_call_id")
         if call_id is not None and str(call_id) not in self._known_call_ids:
             self._unknown_call_ids.append(str(call_id)[:60])
 
@@ -444,24 +478,25 @@ class _ConversationBuilder:
         The item view matches results and calls by position. So a call without a result gets a
         placeholder, unless no result follows it.
         """
-        calls_with_result = self._open_calls.calls[: self._count_calls_with_result()]
-        for call in calls_with_result:
-            result = call.result
-            if result is None:
-                step = max(self._step, 0)
-                result = Message(self._turn, step, role="tool", content=NO_RESULT, name=call.name)
-            self._conversation.messages.append(result)
+        n_answered_calls = self._count_answered_calls()
+        for call in self._open_calls.calls[:n_answered_calls]:
+            answer = call.result
+            if answer is None:
+                answer = Message(
+                    self._turn, self._step_of_reply, role="tool", content=NO_RESULT, name=call.name
+                )
+            self._conversation.messages.append(answer)
         self._conversation.messages += self._other_results
         self._open_calls = _OpenCalls()
         self._other_results = []
 
-    def _count_calls_with_result(self) -> int:
+    def _count_answered_calls(self) -> int:
         """Return how many calls of the step, from the first one, get a result or a placeholder."""
         calls = self._open_calls.calls
         if self._other_results:
             return len(calls)
-        answered = [position for position, call in enumerate(calls) if call.result is not None]
-        return answered[-1] + 1 if answered else 0
+        with_result = [position for position, call in enumerate(calls) if call.result is not None]
+        return with_result[-1] + 1 if with_result else 0
 
     def _note_tool_error(self, message: dict[str, Any]) -> None:
         error = message.get("error")

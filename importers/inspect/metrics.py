@@ -157,21 +157,24 @@ def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> 
 def expand_grouped_metrics(
     column: ScoreColumn, reduced: Sequence[ReducedScore]
 ) -> list[MetricSpec]:
-    """Return the metrics of a column, with one metric for each group of a grouped metric."""
+    """Return the metrics of a column, with one metric for each group of a grouped metric.
+
+    A grouped metric that a log only declares has the name `grouped`. The results of a finished log
+    already have one metric for each group, with the name of the group.
+    """
     specs: list[MetricSpec] = []
     for spec in column.metrics:
-        # The results of a finished log already have one metric for each group.
-        if not spec.is_grouped or spec.name != "grouped":
+        is_declared_group = spec.is_grouped and spec.name == "grouped"
+        if not is_declared_group:
             specs.append(spec)
             continue
 
-        specs_of_groups = []
+        # A name is numbered if an earlier metric has it. The groups of one metric differ.
+        earlier_specs = list(specs)
         for group_name in list_group_names(spec.params, reduced):
-            key = _number_repeated_name(group_name, specs)
-            specs_of_groups.append(
-                MetricSpec(key, name=group_name, params=spec.params, is_grouped=True)
-            )
-        specs += specs_of_groups
+            key = _number_repeated_name(group_name, earlier_specs)
+            group = MetricSpec(key, name=group_name, params=spec.params, is_grouped=True)
+            specs.append(group)
     return specs
 
 
@@ -390,6 +393,15 @@ class _GroupSettings:
             all_groups=params.get("all", "samples"),
         )
 
+    @property
+    def covers_all_samples(self) -> bool:
+        """Whether the metric of all groups is computed from all samples, not from the groups."""
+        return bool(self.all_groups == "samples")
+
+    def is_name_of_all_groups(self, name: str) -> bool:
+        """Whether there is a metric of all groups, and it has this name."""
+        return bool(self.all_groups) and name == self.all_label
+
     def make_group_name(self, metadata_value: Any) -> str:
         return self.name_template.replace("{group_name}", str(metadata_value))
 
@@ -408,10 +420,9 @@ def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) ->
     name = str(metric.get("name"))
     params = metric.get("params") or {}
     groups = _group_by_metadata(spec, scored, settings.key)
-    is_of_all_groups = settings.all_groups and spec.name == settings.all_label
-    if is_of_all_groups and settings.all_groups == "samples":
-        return _compute_simple_metric(name, params, scored)
-    if is_of_all_groups:
+    if settings.is_name_of_all_groups(spec.name):
+        if settings.covers_all_samples:
+            return _compute_simple_metric(name, params, scored)
         return _compute_mean_of_groups(name, params, groups.values())
 
     for metadata_value, members in groups.items():

@@ -87,9 +87,11 @@ def split_run(plan: RunPlan) -> list[RunPart]:
 
 
 def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
-    """Yield the items of some samples. The first part also yields what precedes the items.
+    """Yield the items of some samples, and then a summary. The first part also yields what precedes
+    the items.
 
-    Raises DependentParts if the archive is too large or has changed.
+    Raises DependentParts if the parts cannot be read on their own: the archive is too large, or is
+    no longer the one that was divided.
     """
     selection: SamplesOfPart = part.selection
     context = make_context(plan)
@@ -102,7 +104,9 @@ def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
             is_first = part.index == 0
             if is_first:
                 yield from report_run_status(log)
-            read_header(log, read_up_to_scored_sample(log.read_samples()), context)
+            # This sets in the context what the fact about the verdicts and the items need.
+            first_records = read_up_to_scored_sample(log.read_samples())
+            read_header(log, first_records, context)
             if is_first:
                 yield make_verdict_fact(context)
                 yield from log.archive.report_misplaced_samples()
@@ -136,6 +140,7 @@ def finish_run(plan: RunPlan, parts: Sequence[LogPart]) -> Iterator[ReadRecord]:
     """
     _check_ids(parts)
     context = make_context(plan)
+    # Each part knows the statistics of the whole log, but only the scores of its own samples.
     context.statistics = parts[0].statistics
     for part in parts:
         context.scored += part.scored

@@ -253,7 +253,10 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
 def make_items(
     records: Iterable[LogSample | ImportIssue], context: RunContext
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of samples. Of a sample that occurs twice, only the issues are yielded."""
+    """Yield the items of samples. Of a sample that occurs twice, only the issues are yielded.
+
+    Sets `context.has_samples`, and adds the scores of each item to `context.scored`.
+    """
     context.has_samples = False
     for record in records:
         if isinstance(record, ImportIssue):
@@ -263,8 +266,13 @@ def make_items(
         item = _read_item(record, context)
         if item is None:
             yield from record.issues
-        else:
-            yield item
+            continue
+
+        # The metrics of the log are recomputed from all items at the end.
+        scored = ScoredItem(item.id, category=item.category, group=None, valid=item.official)
+        scored.metadata = item.extra.metadata
+        context.scored.append(scored)
+        yield item
 
 
 def read_end_of_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
@@ -278,9 +286,13 @@ def read_end_of_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord
 def read_header(
     log: InspectLog, first_records: Sequence[LogSample | ImportIssue], context: RunContext
 ) -> None:
-    """Set what the header says about the run. The last of the first samples shows its scores."""
+    """Set in `context` what the header says about the run and its scores.
+
+    `first_records` are those of `read_up_to_scored_sample`: the last sample has scores, if any has.
+    """
     first_samples = [record for record in first_records if isinstance(record, LogSample)]
     last_sample = first_samples[-1] if first_samples else None
+    context.scales = build_scales(context.statistics, context.options.get("scorers", ""))
     context.scores = _classify_scores(log.header, last_sample, context)
     is_complete = log.has_header and log.header.get("status") == "success"
     _store_header_data(context, log.header, is_complete=is_complete)
@@ -394,7 +406,7 @@ def _classify_scores(
     Args:
         header: The header of the log.
         sample: A sample of the log, if possible one with scores.
-        context: What the items of the run have in common. Gets the scales of the scores.
+        context: What the items of the run have in common, such as the scales of the scores.
     """
     graders: dict[str, str] = {}
     scores: dict[str, SampleScore] = {}
@@ -407,7 +419,6 @@ def _classify_scores(
         name for name in names if name in graders or is_graded_by_model(name, scores.get(name))
     ]
     primary = _choose_primary_score(header, names, judges, context)
-    context.scales = build_scales(context.statistics, context.options.get("scorers", ""))
     return LogScores(
         primary=None if primary is None else primary.scorer,
         primary_key=None if primary is None else primary.key,
@@ -457,14 +468,17 @@ def _read_grader_role(header: dict[str, Any]) -> str | None:
 
 def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
     """Set what the header of a log says about the run: its settings, its score columns and how its
-    scores are read. Also prepares the ids of its items.
+    scores are read. Also reserves the ids of all samples that the log should have.
 
     `is_complete` says whether the log has all samples of the run.
     """
     context.log_metadata = _read_log_metadata(header)
     settings = _read_settings(header) | context.log_metadata
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
-    _reserve_item_ids(context, header)
+
+    n_epochs = _read_number_of_epochs(header)
+    context.has_epochs = n_epochs > 1
+    context.item_ids.reserve(_list_sample_ids(header), n_epochs)
 
     scores = context.scores
     unusual_scales = {}
@@ -482,14 +496,15 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     }
 
 
-def _reserve_item_ids(context: RunContext, header: dict[str, Any]) -> None:
-    """Reserve the ids of all samples that the log should have."""
-    eval_fields = as_object(header.get("eval"))
-    epochs = as_object(eval_fields.get("config")).get("epochs")
-    n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
-    sample_ids = as_list(as_object(eval_fields.get("dataset")).get("sample_ids"))
-    context.has_epochs = n_epochs > 1
-    context.item_ids.reserve(sample_ids, n_epochs)
+def _read_number_of_epochs(header: dict[str, Any]) -> int:
+    epochs = as_object(as_object(header.get("eval")).get("config")).get("epochs")
+    return epochs if is_integer(epochs) and epochs > 0 else 1
+
+
+def _list_sample_ids(header: dict[str, Any]) -> list[Any]:
+    """Return the ids of the dataset's samples that the run should have."""
+    dataset = as_object(as_object(header.get("eval")).get("dataset"))
+    return as_list(dataset.get("sample_ids"))
 
 
 def _read_settings(header: dict[str, Any]) -> dict[str, Any]:
@@ -548,16 +563,13 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     )
     item.issues += sample.issues
     fill_safely(item, partial(fill_item, item, sample, context))
+
+    # Most samples name no category. The task is theirs.
     item.category = item.category or context.run.generation
     item.extra.metadata["sample"] = to_plain_json(sample_id)
     item.extra.metadata["epoch"] = epoch
     if context.has_epochs:
         item.group = str(sample_id)
-
-    # The metrics of the log are recomputed from all items at the end.
-    scored = ScoredItem(item.id, category=item.category, group=None, valid=item.official)
-    scored.metadata = item.extra.metadata
-    context.scored.append(scored)
     return item
 
 
@@ -859,11 +871,4 @@ def _count_expected_samples(header: dict[str, Any]) -> int:
     total = as_object(header.get("results")).get("total_samples")
     if is_integer(total):
         return total
-
-    # Without the total, it is the number of samples in the dataset times that of the epochs.
-    fields = as_object(header.get("eval"))
-    n_samples = len(as_list(as_object(fields.get("dataset")).get("sample_ids")))
-    n_epochs = as_object(fields.get("config")).get("epochs")
-    if not is_integer(n_epochs) or n_epochs < 1:
-        n_epochs = 1
-    return n_samples * n_epochs
+    return len(_list_sample_ids(header)) * _read_number_of_epochs(header)

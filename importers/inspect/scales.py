@@ -61,6 +61,8 @@ class Scale:
         Raises ValueError if the verdict says nothing about the value: a scale such as 0 to 10 has
         no best value.
         """
+        # With a limit or another scale, several values mean the verdict, so a score keeps its own.
+        # On the default scale, only partial credit could be kept, which a fail does not give.
         already_means_verdict = self.to_verdict(old_value) is is_pass
         if already_means_verdict and not self._is_default:
             return old_value
@@ -111,8 +113,10 @@ class ValueStatistics:
         return self.n_grades > 0 or (self.lowest >= 0 and self.highest <= 1)
 
     def add(self, value: Any) -> None:
-        """Count a value by its form, and widen the range of numbers. Values that are no numbers do
-        not count.
+        """Count a value by its form, and widen the range of numbers.
+
+        A letter such as `C` and true or false count as the number for which they stand. Other
+        values that are no numbers do not count, nor does NaN, except in its own counter.
         """
         if isinstance(value, float) and math.isnan(value):
             self.n_nan += 1
@@ -120,6 +124,7 @@ class ValueStatistics:
         number = parse_number(to_json_value(value))
         if number is None:
             return
+
         self.n_numbers += 1
         is_letter = isinstance(value, str) and value in LETTERS
         if isinstance(value, bool) or is_letter:

@@ -132,10 +132,10 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
     """Read a score of a sample: its official state, and the edits that users of Inspect made.
 
     The history lists all states. An entry with provenance, which says who made it, is an edit. The
-    first one without provenance is the official state.
+    first one without provenance is the official state. If all are edits, a person added the score.
     """
-    history = list_objects(score.get("history"))
     current = _read_state(score, ScoreState())
+    history = list_objects(score.get("history"))
     if not history:
         return SampleScore(name, current)
 
@@ -143,6 +143,7 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
     edits: list[ScoreEdit] = []
     state = ScoreState()
     for entry in history:
+        # An entry names only the fields that it changes.
         state = _read_state(entry, state)
         provenance = entry.get("provenance")
         if isinstance(provenance, dict):
@@ -150,13 +151,19 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
         elif official is None:
             official = state
 
-    if not edits:
-        return SampleScore(name, official or current)
-    # If the history disagrees with the score itself, the score has the last word.
-    last_edit = edits[-1]
-    if not has_same_type_and_value(last_edit.state.value, current.value):
-        edits[-1] = replace(last_edit, state=current, changes_value=True)
+    if edits:
+        edits[-1] = _correct_last_edit(edits[-1], current)
     return SampleScore(name, official, edits=edits)
+
+
+def _correct_last_edit(edit: ScoreEdit, current: ScoreState) -> ScoreEdit:
+    """Return the last edit with the state of the score itself, if the history has another value.
+
+    The score has the last word.
+    """
+    if has_same_type_and_value(edit.state.value, current.value):
+        return edit
+    return replace(edit, state=current, changes_value=True)
 
 
 def _read_edit(
@@ -480,11 +487,14 @@ def _list_criteria(
     """
     if isinstance(value, dict):
         return {f"{name}.{key}": part for key, part in value.items()}
+
     verdict = log_scores.to_verdict(name, value)
-    if verdict is None or _is_partial_credit(value):
+    is_only_value = verdict is None or _is_partial_credit(value)
+    if is_only_value:
         return {name: _to_verdict_value(value)}
     if not decides:
         return {name: verdict}
+    # A verdict on the item says nothing about how far a number is from the limit.
     if _is_other_number(value):
         return {name: _to_verdict_value(value)}
     return {}
@@ -623,10 +633,6 @@ def _convert_edit_to_review(
 ) -> RecordedReview:
     """Convert an edit, with which a user of Inspect changed a score, to a review.
 
-    An edit of the primary score is a verdict on the item. An edit of another score is a verdict on
-    a criterion with the name of the score. Scores that fcreview exported name their target
-    themselves.
-
     Args:
         score_name: Name of the edited score.
         edit: The edit, with the new value, the reason and the author.
@@ -635,9 +641,7 @@ def _convert_edit_to_review(
     """
     verdict = log_scores.to_verdict(score_name, edit.state.value)
     is_item_verdict = score_name == log_scores.primary and verdict is not None
-    part = parse_part_score_name(score_name)
-    if part is None:
-        part = ScoredPart(ITEM, CORRECT if is_item_verdict else score_name)
+    part = _find_reviewed_part(score_name, is_item_verdict=is_item_verdict)
 
     # An edit can also change only the reason. Then the review has no verdict.
     value = None
@@ -649,6 +653,7 @@ def _convert_edit_to_review(
     return RecordedReview(
         "inspect",
         author=edit.author,
+        # A review has no object as its verdict, so an object is JSON text.
         verdict=to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value),
         target=part.target,
         criterion=part.criterion,
@@ -656,6 +661,19 @@ def _convert_edit_to_review(
         time=edit.time,
         events=[str(event) for event in as_list(own_metadata.get("events"))],
     )
+
+
+def _find_reviewed_part(score_name: str, *, is_item_verdict: bool) -> ScoredPart:
+    """Return what an edit of a score is about.
+
+    Scores that fcreview exported name it. Another score is about the item: an edit of the primary
+    score is a verdict on it, and an edit of another score a verdict on a criterion with the name of
+    the score.
+    """
+    part = parse_part_score_name(score_name)
+    if part is not None:
+        return part
+    return ScoredPart(ITEM, CORRECT if is_item_verdict else score_name)
 
 
 def _find_reviewed_value(

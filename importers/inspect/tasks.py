@@ -501,12 +501,17 @@ def _set_difference_cause(item: Item, official: Verdict, explanation: str | None
 def _set_error_type_of_fail(item: Item, official: Verdict, explanation: str) -> None:
     """Set the error type and the first difference of an item that Inspect's BFCL task failed.
 
-    Both come from the scorer's explanation, unless the recomputed verdict also fails: its error
-    type and difference are more exact. `official` is the verdict of the task.
+    They come from the scorer's explanation. An item whose recomputed verdict also fails has more
+    exact ones, so it gets no other error type, and keeps its first difference.
+
+    Args:
+        item: The item. Its recomputed verdict is a fail too, or there is none.
+        official: The verdict of the task.
+        explanation: The text that the scorer wrote, or an empty one.
     """
     error_type = _find_error_type(explanation)
-    if item.rule is False:
-        # The error type of the recomputed verdict is more exact, so no other one is set.
+    is_recomputed = item.rule is not None
+    if is_recomputed:
         item.error_type = None
         official.error_type = None
     elif error_type is not None:
@@ -515,7 +520,9 @@ def _set_error_type_of_fail(item: Item, official: Verdict, explanation: str) -> 
 
     _add_failing_turn(item, explanation)
     _add_state_differences(item, explanation)
-    if item.rule is None and item.category.startswith("multi_turn"):
+    # fcreview does not check turns of calls again. Their first difference is looked for here,
+    # because the failing turn is known now.
+    if not is_recomputed and item.category.startswith("multi_turn"):
         set_first_difference(item, _list_pairs_of_failing_turn(item), None)
     if item.first_difference is None and explanation:
         item.first_difference = shorten_explanation(explanation)

@@ -205,25 +205,23 @@ class LogEditor:
         epochs (repeats) were combined.
         """
         results = log.get("results") or {}
-        recorded = results.get("scores") or []
-        reduced_columns = set()
-        for entry in recorded:
-            if entry.get("reducer"):
-                reduced_columns.add((str(entry.get("scorer")), str(entry.get("name"))))
-
-        for entry in recorded:
-            scorer = str(entry.get("scorer"))
+        recorded_columns = results.get("scores") or []
+        reduced_scores = {
+            _get_score_key(entry) for entry in recorded_columns if entry.get("reducer")
+        }
+        for entry in recorded_columns:
+            scorer, name = _get_score_key(entry)
             if scorer not in edited.changed_scorers:
                 continue
             # Beside columns with a reducer, a column without one has metrics of the single epochs.
-            name = str(entry.get("name"))
             reducer = entry.get("reducer")
+            is_unreduced = reducer is None and (scorer, name) in reduced_scores
             column = ScoreColumn(
                 name,
                 scorer=scorer,
                 reducer=reducer,
-                metrics=[],
-                is_unreduced=reducer is None and (scorer, name) in reduced_columns,
+                metrics=[],  # Those of `entry` are recomputed.
+                is_unreduced=is_unreduced,
             )
             self._recompute_column(entry, column, edited)
 
@@ -375,6 +373,8 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
     score = scores.get(planned.score)
     if score is None:
         old_value = None
+        # A new score has no other fields that could stay unchanged, so they are null. In Inspect's
+        # schema, only the metadata cannot be null.
         edit = _make_edit(planned, unchanged_field=None) | {"metadata": UNCHANGED}
         scores[planned.score] = {"value": edit["value"], "history": [edit]}
     else:
@@ -477,6 +477,11 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
     return summaries
 
 
+def _get_score_key(recorded_column: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the scorer and the name of the score of a column in the results."""
+    return str(recorded_column.get("scorer")), str(recorded_column.get("name"))
+
+
 def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
     """Yield the values of one score in the samples that have it."""
     for sample in samples:
@@ -552,9 +557,16 @@ class _EditsOfSamples:
     """Number of reviews without an edit, because the score has no value."""
 
     def find_edits(self, sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
-        sample_id = sample.get("id")
-        key = (str(sample_id), type(sample_id), sample.get("epoch", 1))
+        key = _make_sample_key(sample.get("id"), epoch=sample.get("epoch", 1))
         return self.by_sample.get(key, ())
+
+
+def _make_sample_key(sample_id: Any, epoch: Any) -> SampleKey:
+    """Return what identifies a sample in one epoch (repeat).
+
+    It has the type of the id, because 1 and "1" are two samples.
+    """
+    return str(sample_id), type(sample_id), epoch
 
 
 def _plan_edits_of_samples(
@@ -573,11 +585,11 @@ def _plan_edits_of_samples(
         if item.id not in verdicts_by_item:
             continue
         edits = list(_plan_edits(item, verdicts_by_item[item.id], log_metrics))
+        # The value is None if the sample has no score.
         edits_with_value = [edit for edit in edits if edit.value is not None]
-        sample_id = item.metadata.get("sample")
-        key = (str(sample_id), type(sample_id), item.metadata.get("epoch"))
-        planned.by_sample[key] = edits_with_value
         planned.n_unscored += len(edits) - len(edits_with_value)
+        key = _make_sample_key(item.metadata.get("sample"), epoch=item.metadata.get("epoch"))
+        planned.by_sample[key] = edits_with_value
     return planned
 
 

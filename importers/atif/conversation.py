@@ -277,28 +277,35 @@ def _add_results(
     result therefore gets a placeholder if a later call has a result. Results that belong to no
     call of the step follow at the end.
     """
-    results_by_call = _group_by_call(results)
-    results_of_calls = []
-    n_shown_calls = 0
-    for number, call in enumerate(calls, 1):
-        # The results are removed, so that the first of several calls with the same id gets them.
-        own_results = results_by_call.pop(make_id_key(call.get("tool_call_id")), None)
-        results_of_calls.append(own_results)
-        if own_results is not None:
-            n_shown_calls = number
-
-    for call, own_results in zip(calls[:n_shown_calls], results_of_calls, strict=False):
+    results_of_calls = _list_results_of_calls(calls, results)
+    while results_of_calls and results_of_calls[-1] is None:
+        results_of_calls.pop()
+    for call, own_results in zip(calls, results_of_calls, strict=False):
         if own_results is None:
             conversation.add_message("tool", NO_RESULT)
         else:
             _add_results_of_call(conversation, call, own_results, subagents)
 
-    # Only the results that no call of the step took are left in `results_by_call`.
+    ids_of_calls = {make_id_key(call.get("tool_call_id")) for call in calls}
     for result in results:
         call_id = result.get("source_call_id")
-        if call_id is None or make_id_key(call_id) in results_by_call:
+        if call_id is None or make_id_key(call_id) not in ids_of_calls:
             _add_result_without_call(conversation, result, has_calls=bool(calls))
             subagents.add_messages(conversation, result)
+
+
+def _list_results_of_calls(
+    calls: list[JsonObject], results: list[JsonObject]
+) -> list[list[JsonObject] | None]:
+    """Return for each call its results, or None. Of several calls with the same id, the first one
+    gets them.
+    """
+    remaining_results = _group_by_call(results)
+    results_of_calls = []
+    for call in calls:
+        own_results = remaining_results.pop(make_id_key(call.get("tool_call_id")), None)
+        results_of_calls.append(own_results)
+    return results_of_calls
 
 
 def _add_results_of_call(

@@ -481,6 +481,7 @@ class _TrajectoryIndex:
                 continued = path.with_name(match["continued"] + path.suffix)
                 number = int(match["number"])
                 numbered[continued][number] = path
+            # The name of a continuation is also a longer one. `find_attachments` leaves it out.
             for start in _list_dotted_starts(path.stem):
                 longer_names[path.with_name(start)].append(path)
         return cls(numbered, longer_names)

@@ -124,18 +124,19 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     """Add a step of ATIF. Its message, calls or results may have the form of another API."""
     path = f"steps[{number - 1}]"
     converted.issues.extend(report_unknown_fields(step, STEP_FIELDS, path=path))
-    step, unknown_parts = _convert_observation(converted, number, step)
+    own_step, unknown_parts = _convert_observation(converted, number, step)
 
     own_calls = _read_own_calls(converted, number, step)
+    # A value of another type stays, so that it is reported later.
+    if isinstance(step.get("tool_calls"), list):
+        own_step = own_step | {"tool_calls": own_calls}
+
     foreign_calls = [call for call in as_list(step.get("tool_calls")) if not _is_own_call(call)]
     foreign_parts = [part for part in as_list(step.get("message")) if not _is_own_part(part)]
-
-    if isinstance(step.get("tool_calls"), list):
-        step = step | {"tool_calls": own_calls}
     if foreign_calls or foreign_parts:
-        _add_step_with_foreign_parts(converted, number, step, foreign_calls, foreign_parts)
+        _add_step_with_foreign_parts(converted, number, own_step, foreign_calls, foreign_parts)
     else:
-        converted.add_step(number, step)
+        converted.add_step(number, own_step)
     converted.add_unknown_parts(number, unknown_parts)
 
 
@@ -152,25 +153,27 @@ def _add_step_with_foreign_parts(
     form already.
     """
     role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
-    own_step = step
-    if isinstance(step.get("message"), list):
-        own_parts = [part for part in step["message"] if _is_own_part(part)]
-        own_step = step | {"message": own_parts}
-    if not foreign_calls:
-        message = _make_message(role, foreign_parts)
-        _add_message(converted, number, message, own_step=own_step)
-        return
-
     openai_calls = [_to_openai_call(call) for call in foreign_calls]
+    own_step = _drop_foreign_parts(step)
     if not foreign_parts:
         message = {"role": role, "content": [], "tool_calls": openai_calls}
         _add_message(converted, number, message, own_step=own_step)
         return
 
-    # The parts can have the form of an API that writes no calls beside them.
-    new_calls = _read_calls(converted, number, role, openai_calls)
-    own_step = own_step | {"tool_calls": [*as_list(own_step.get("tool_calls")), *new_calls]}
+    # Calls beside parts are read on their own, because the parts can have the form of an API that
+    # writes no calls beside them.
+    if openai_calls:
+        new_calls = _read_calls(converted, number, role, openai_calls)
+        own_step = own_step | {"tool_calls": [*as_list(own_step.get("tool_calls")), *new_calls]}
     _add_message(converted, number, _make_message(role, foreign_parts), own_step=own_step)
+
+
+def _drop_foreign_parts(step: JsonObject) -> JsonObject:
+    """Return a step whose message has only the parts that are in ATIF's form."""
+    if not isinstance(step.get("message"), list):
+        return step
+    own_parts = [part for part in step["message"] if _is_own_part(part)]
+    return step | {"message": own_parts}
 
 
 def _make_message(role: str, parts: Sequence[Any]) -> JsonObject:
@@ -268,24 +271,35 @@ def _add_message(
         if isinstance(reading, MessageIssue):
             converted.issues.append(reading)
             continue
-
-        for result in reading.results:
-            converted.add_result(number, result)
+        _add_parsed_message(converted, number, reading, pending_own_step)
         if reading.role in SOURCES_BY_ROLE:
-            step = _to_step(reading, pending_own_step, number)
-            pending_own_step = {}
-            if step:
-                converted.add_step(number, step)
-        for call in reading.calls:
-            if call.result is not None:
-                converted.add_result(number, call.result)
-        converted.add_unknown_parts(number, reading.unknown_parts)
+            pending_own_step = {}  # It is in the step that was made from this message.
 
     has_own_content = any(
         pending_own_step.get(name) for name in ("message", "tool_calls", "observation")
     )
     if has_own_content:
         converted.add_step(number, pending_own_step)
+
+
+def _add_parsed_message(
+    converted: ConvertedSteps, number: int, message: ParsedMessage, own_step: JsonObject
+) -> None:
+    """Add a message that was read in the form of another API, together with `own_step`.
+
+    It can have results of earlier calls, which precede its own step, and results of its own calls.
+    Messages of roles that ATIF lacks, such as `tool`, have no step and leave `own_step` out.
+    """
+    for result in message.results:
+        converted.add_result(number, result)
+    if message.role in SOURCES_BY_ROLE:
+        step = _to_step(message, own_step, number)
+        if step:
+            converted.add_step(number, step)
+    for call in message.calls:
+        if call.result is not None:
+            converted.add_result(number, call.result)
+    converted.add_unknown_parts(number, message.unknown_parts)
 
 
 def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonObject:
@@ -366,7 +380,7 @@ def _convert_observation(
 def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessage | MessageIssue]:
     """Yield a result in ATIF's form, and what was not read of it.
 
-    The result, or its content, can have the form of another API.
+    The whole result can have the form of another API, or only its content.
     """
     if not isinstance(result, dict):
         yield MessageIssue("result is not an object", path=path, raw=result)
@@ -374,24 +388,26 @@ def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessa
         return
 
     content = result.get("content")
-    has_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
     message = _to_result_message(result)
-    if message is None and has_own_content:
-        # The whole result has ATIF's form.
-        yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
-        yield result
-        return
-
-    # Only the content has the form of another API, so a message is made around it.
     if message is None:
+        has_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
+        if has_own_content:
+            yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
+            yield result
+            return
+        # Only the content has the form of another API, so a message is made around it.
         call_id = result.get("source_call_id")
         message = {"role": "tool", "tool_call_id": call_id, "content": content}
+
     for reading in read_embedded([message], path=path, first=0):
         yield reading
         if isinstance(reading, ParsedMessage):
-            for own_result in reading.results:
-                text = format_result(own_result)
-                yield result | {"source_call_id": own_result.call_id, "content": text}
+            for parsed_result in reading.results:
+                # Other fields, such as references to subagents, stay.
+                yield result | {
+                    "source_call_id": parsed_result.call_id,
+                    "content": format_result(parsed_result),
+                }
 
 
 def _to_result_message(result: JsonObject) -> JsonObject | None:

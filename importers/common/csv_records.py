@@ -150,6 +150,8 @@ class _CsvFile:
         """Yield the rows with their places in the file, and an issue for each that is not CSV."""
         reader = csv.reader(self._read_lines(), delimiter=self._delimiter, strict=True)
         while True:
+            # `_read_lines` counts the lines and bytes of a row while the reader reads it, so the
+            # place of the row is taken before.
             line = self._n_lines + 1
             offset = self._offset
             try:

@@ -22,6 +22,7 @@ byte order mark.
 
 UNPACK = "Unpack it and import the unpacked file"
 CONVERT = "Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
+CONVERT_UTF32 = "Convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE"
 _COMPRESSIONS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -52,12 +53,12 @@ def find_refusal(file_start: bytes) -> str | None:
     if file_start[_TAR_SIGNATURE_OFFSET:].startswith(b"ustar"):
         return f"the file is a tar archive. {UNPACK}"
 
-    # UTF-16 with a byte order mark can be read. The mark of UTF-32 can begin with that of UTF-16,
-    # so it is checked first.
+    # A byte order mark of UTF-32 begins with one of UTF-16, so it is checked first.
     if file_start.startswith(UTF32_BOMS):
-        return f"the file is UTF-32. {CONVERT.replace('16', '32', 1)}"
-    has_utf16_mark = file_start.startswith(UTF16_BOMS)
-    if not has_utf16_mark and _has_null_bytes_of_wide_characters(file_start):
+        return f"the file is UTF-32. {CONVERT_UTF32}"
+    if file_start.startswith(UTF16_BOMS):
+        return None  # With the mark, UTF-16 can be read.
+    if _has_null_bytes_of_wide_characters(file_start):
         return f"the file is UTF-16 or UTF-32 without a byte order mark. {CONVERT}"
     return None
 
@@ -77,19 +78,20 @@ def detect_form(file_start: bytes) -> FileForm:
     """
     if file_start.startswith(UTF16_BOMS):
         return "utf16"
-
     text = file_start.removeprefix(BOM).lstrip()
-    first_line, _, rest = text.partition(b"\n")
     if _has_lines_that_end_with_cr(text):
         return "cr_lines"
 
+    first_line, _, rest = text.partition(b"\n")
     starts_list_of_objects = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
     if starts_list_of_objects:
-        # In JSON Lines, each line can be a list of objects.
+        # In JSON Lines, a line can be such a list, too. Then the list ends with the line, and
+        # others follow.
         has_second_line = rest.strip() != b""
-        is_line_of_list = has_second_line and parse_json_or_none(first_line) is not None
-        return "lines" if is_line_of_list else "array"
+        is_line = has_second_line and parse_json_or_none(first_line) is not None
+        return "lines" if is_line else "array"
     if _spans_several_lines(first_line, rest):
+        # Objects with line feeds inside, or an array of other values than objects.
         return "objects" if text.startswith(b"{") else "array"
     return "lines"
 
@@ -108,8 +110,10 @@ def _spans_several_lines(first_line: bytes, rest: bytes) -> bool:
     may_go_on = is_bracket_alone or is_open_array
     if not may_go_on:
         return False
+    # A second line that is a whole object is a record of JSON Lines, whose first line is damaged.
     second_line = rest.lstrip().partition(b"\n")[0].strip()
-    return not isinstance(parse_json_or_none(second_line), dict)
+    is_record = isinstance(parse_json_or_none(second_line), dict)
+    return not is_record
 
 
 def parse_json_or_none(raw: bytes) -> Any:

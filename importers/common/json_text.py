@@ -45,6 +45,8 @@ _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a
 float.
 """
+_MAX_MATCHED_DIGITS = 20
+"""Number of digits that `_LONG_NUMBER` needs if there is no sign."""
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """Matches an escaped surrogate, which may be half of a pair."""
 
@@ -55,14 +57,16 @@ def has_long_integer(raw: bytes) -> bool:
     Long rows of digits are common, such as the fraction of a time, so that only the bytes around
     each of them are searched.
     """
+    # As zeros, all rows of digits look the same, so that a fast search finds them.
     zeros = raw.translate(_DIGITS)
-    position = zeros.find(_LONG_ROW_OF_DIGITS)
-    while position != -1:
-        # A sign, and the character before it.
-        start = max(position - 2, 0)
-        if _LONG_NUMBER.search(raw, start, position + 20):
+    first_digit = zeros.find(_LONG_ROW_OF_DIGITS)
+    while first_digit != -1:
+        # The pattern matches up to two characters before the digits: a separator and a sign.
+        start = max(first_digit - 2, 0)
+        end = first_digit + _MAX_MATCHED_DIGITS
+        if _LONG_NUMBER.search(raw, start, end):
             return True
-        position = zeros.find(_LONG_ROW_OF_DIGITS, position + len(_LONG_ROW_OF_DIGITS))
+        first_digit = zeros.find(_LONG_ROW_OF_DIGITS, first_digit + len(_LONG_ROW_OF_DIGITS))
     return False
 
 

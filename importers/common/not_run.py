@@ -68,11 +68,15 @@ def compare_with_dataset(
 
     ids_of_complete_run = {}
     for category in categories:
-        # Of a category that does not fit the dataset, the results are taken for complete.
-        fits = category.name not in uncompared
-        ids_of_complete_run[category.name] = category.dataset_ids if fits else category.result_ids
+        if category.name in uncompared:
+            # The dataset does not tell what is missing, so the results are taken for complete.
+            ids_of_complete_run[category.name] = category.result_ids
+        else:
+            ids_of_complete_run[category.name] = category.dataset_ids
     present_ids: set[str] = set()
-    present_ids.update(*result_ids_by_category.values())
+    for category in categories:
+        present_ids.update(category.result_ids)
+
     without_results = [
         name for name in dataset_ids_by_category if name not in result_ids_by_category
     ]

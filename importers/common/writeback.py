@@ -208,16 +208,15 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
         # The text after the last line feed is empty and no line.
         lines.pop()
 
-    # Added records are pairs (position, record).
     pending_records = deque(sorted(edits.added, key=lambda added: added[0]))
     edited_lines: list[bytes] = []
     for number, line in enumerate(lines, 1):
+        # Records that would stand before a removed line stand before the next one.
         if number in edits.removed:
             continue
-
+        # Lines that are no records, such as blank ones, have no position.
         line_position = edits.positions.get(number)
         if line_position is not None:
-            # The pending records before this position are removed from the queue.
             edited_lines += _take_records_before(line_position, pending_records)
         if number in edits.replaced:
             edited_lines.append(encode_line(edits.replaced[number], line))
@@ -336,6 +335,31 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
     return json.dumps(record, **default_style)
 
 
+@dataclass(frozen=True, slots=True)
+class _JsonLayout:
+    """How a JSON text of one record is written."""
+
+    indent_of_record: int
+    """Indentation of the record in its file, in spaces."""
+    indent_of_members: int | None
+    """Further indentation of its members, or None if the record is on one line."""
+    has_spaces: bool
+    """Whether a space follows each separator."""
+
+    @classmethod
+    def of_text(cls, text: bytes) -> _JsonLayout:
+        indents = [len(match[1]) for match in _INDENT.finditer(text)]
+        if not indents:
+            has_spaces = b'": ' in text[:PROBED_LAYOUT_BYTES]
+            return cls(0, indent_of_members=None, has_spaces=has_spaces)
+        # The first line of the record follows other text, so it has no indent here. The second line
+        # is the first member, and the last one is the closing bracket.
+        indent_of_record = indents[-1]
+        return cls(
+            indent_of_record, indent_of_members=indents[0] - indent_of_record, has_spaces=True
+        )
+
+
 def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
     """Return a value as JSON in the layout of `old_json`, a file or a record in a file.
 
@@ -344,24 +368,18 @@ def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
     """
     body = old_json.rstrip()
     trailing_space = old_json[len(body) :]
-
-    # Indentation of each line after the first. The last one, with the closing bracket, is indented
-    # as far as the record itself.
-    indents = [len(match[1]) for match in _INDENT.finditer(body)]
-    indent_of_record = indents[-1] if indents else 0
-    indent_of_members = indents[0] - indent_of_record if indents else None
-
-    has_spaces = bool(indents) or b'": ' in body[:PROBED_LAYOUT_BYTES]
+    layout = _JsonLayout.of_text(body)
     compact_separators = (",", ":")
     text = json.dumps(
         value,
-        indent=indent_of_members,
+        indent=layout.indent_of_members,
         ensure_ascii=body.isascii(),
-        separators=None if has_spaces else compact_separators,
+        separators=None if layout.has_spaces else compact_separators,
     )
 
     line_end = "\r\n" if b"\r\n" in body else "\n"
-    indented = text.replace("\n", line_end + " " * indent_of_record)
+    indented = text.replace("\n", line_end + " " * layout.indent_of_record)
+    # Bytes that were not UTF-8 were read as surrogates, and become the same bytes again.
     return indented.encode("utf-8", "surrogateescape") + trailing_space
 
 
@@ -430,16 +448,15 @@ def rewrite_golden_file(
     edits = LineEdits()
     applied = []
     remaining_fixes = dict(fixes)
-    for index, (line, record) in enumerate(parse_numbered_records(raw)):
-        # Each fix is applied to the first record of its name.
+    for index, (line_number, record) in enumerate(parse_numbered_records(raw)):
         record_name = name_record(index, record)
-        fix_of_record = remaining_fixes.pop(record_name, None)
-        if fix_of_record is None:
+        if record_name not in remaining_fixes:
             continue
-
-        item, new_fields = fix_of_record
+        # Each fix is applied only to the first record of its name.
+        item, new_fields = remaining_fixes.pop(record_name)
         fixed = apply_fix(record, new_fields)
-        edits.replace_if_changed(line, lines[line - 1], record, fixed.record)
+        old_line = lines[line_number - 1]
+        edits.replace_if_changed(line_number, old_line, record, fixed.record)
         applied.append(
             AppliedGoldenFix(
                 item,

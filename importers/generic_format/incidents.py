@@ -78,11 +78,8 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     """Find out whether a line of a chat log lacks the answer, and why: a failed request, a limit,
     or an empty reply.
 
-    The response can be in `response`, in `response.body`, or beside the request. Returns None if
-    the model answered.
+    Returns None if the model answered.
     """
-    response = as_object(line.get("response"))
-    # A batch API wraps the body of a response in an object with the status.
     body = find_response(line)
     choices = list_objects(body.get("choices") or line.get("choices"))
     if choices:
@@ -92,21 +89,36 @@ def find_line_incident(line: JsonObject) -> Incident | None:
         reason = _find_reason(body) or line.get("finish_reason")
         message = _get_last_message(line)
 
-    # An error in the line may be a note beside a complete answer, so the message is checked too.
-    if line.get("error") and _is_request_error(line, message):
-        return make_error_incident(line["error"], "error")
-    response_error = _find_response_error(response, body) or _find_batch_error(line)
-    if response_error is not None:
-        return response_error
-    if not message and not has_reply(body):
-        failure = _find_stated_failure(line, body)
-        if failure is not None:
-            return failure
-
+    failure = _find_failed_request(line, body, message)
+    if failure is not None:
+        return failure
     incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
     if incident is not None:
         return incident
     return _find_empty_message(line, message)
+
+
+def _find_failed_request(line: JsonObject, body: JsonObject, reply: JsonObject) -> Incident | None:
+    """Return the failure of the request of a line, or None.
+
+    The first place that states one counts: the line, the response, the result in a batch. Other
+    fields state one only if there is no reply.
+
+    Args:
+        line: The line.
+        body: The response, which can be in `response`, in `response.body`, or beside the request.
+        reply: The message of the model, empty if there is none.
+    """
+    if line.get("error") and _is_request_error(line, reply):
+        return make_error_incident(line["error"], "error")
+    # A batch API wraps the body of a response in an object with the status.
+    response = as_object(line.get("response"))
+    failure = _find_response_error(response, body) or _find_batch_error(line)
+    if failure is not None:
+        return failure
+    if reply or has_reply(body):
+        return None
+    return _find_stated_failure(line, body)
 
 
 def _is_request_error(line: JsonObject, reply: JsonObject) -> bool:

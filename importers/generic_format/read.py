@@ -380,23 +380,34 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
         return _read_placed_record(value, messages)
 
     tools = fields.get("tools")
-    conversation = read_conversation({"messages": messages, "tools": tools})
-    exchange = decode_texts(as_object(line.value))
-    conversation.issues.extend(report_call_tags(conversation.messages))
-    if conversation.issues:
-        conversation.issues = list(name_places_in_request(conversation.issues, exchange))
-    conversation.issues.extend(report_further_replies(exchange))
-    conversation.issues.extend(report_incomplete_response(exchange))
+    conversation = _read_conversation_of_line(line, messages, tools)
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
+    # In a chat log, tools may have any form. In a record, the schema reports other tools.
     is_chat_log = value is not line.value
     if is_chat_log and not all(isinstance(tool, dict) for tool in as_list(tools)):
         is_in_schema = False
+
     # Without messages, the whole record is checked, which finds a field `messages` that is no list.
     if is_in_schema or not messages:
         record = Record.model_validate(value)
     else:
         record = _validate_without_messages(value, conversation.dialect)
     return _SourceRecord(record, conversation, messages, is_in_schema=is_in_schema)
+
+
+def _read_conversation_of_line(
+    line: JsonRecord, messages: list[Any], tools: Any
+) -> ParsedConversation:
+    """Read messages and tools by the rules of their dialect, with issues about the line."""
+    conversation = read_conversation({"messages": messages, "tools": tools})
+    exchange = decode_texts(as_object(line.value))
+    conversation.issues.extend(report_call_tags(conversation.messages))
+    if conversation.issues:
+        # They are about the converted line. Users know the places in the original one.
+        conversation.issues = list(name_places_in_request(conversation.issues, exchange))
+    conversation.issues.extend(report_further_replies(exchange))
+    conversation.issues.extend(report_incomplete_response(exchange))
+    return conversation
 
 
 def _read_placed_record(value: dict[str, Any], messages: list[Any]) -> _SourceRecord:
@@ -580,6 +591,8 @@ def _parse_accepted(value: Any) -> AcceptedValues:
 def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -> None:
     """Add an issue for each golden argument with `any_of` that has not the form of accepted
     values.
+
+    The schema has made `Alternatives` of those that have the form. The others are still objects.
     """
     for call in golden_calls:
         for name, value in (call.arguments or {}).items():

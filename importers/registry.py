@@ -484,8 +484,25 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         yield ImportIssue(str(plan.results[0]), line=None, what=plan.failure, severity="error")
         return
 
-    # Records that cannot be stored or shown are cleaned, and texts that are too long are cut.
     read_files = _ReadFiles()
+    yield from _read_storable_records(plan, read_files)
+    if plan.part is not None:
+        yield PartSummary(read_files)
+        return
+
+    # Only all parts together show which files have no records.
+    for files_of_part in plan.part_summaries or ():
+        read_files.files_with_records |= files_of_part.files_with_records
+        read_files.has_items |= files_of_part.has_items
+    yield from _report_files_without_records(plan, read_files)
+
+
+def _read_storable_records(plan: RunPlan, read_files: _ReadFiles) -> Iterator[ReadRecord]:
+    """Yield the records of the importer so that they can be stored and shown: cleaned, and with
+    texts that are too long cut.
+
+    All records are noted in `read_files`. The importer's own summary of a part stays there.
+    """
     text_limiter = TextLimiter()
     for record in _read_records_of_importer(plan):
         read_files.add(record)
@@ -494,14 +511,6 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         if isinstance(record, Item):
             text_limiter.limit(record)
         yield clean_record(record)
-
-    if plan.part is not None:
-        yield PartSummary(read_files)
-        return
-    for files_of_part in plan.part_summaries or ():
-        read_files.files_with_records |= files_of_part.files_with_records
-        read_files.has_items |= files_of_part.has_items
-    yield from _report_files_without_records(plan, read_files)
 
 
 def _read_records_of_importer(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -638,8 +647,8 @@ def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) ->
     if item.golden_hash and item.golden_hash in map(answer_hash, possible_answers):
         return True
 
+    # With an erratum, the template is the corrected answer, which says nothing about the dataset.
     has_applied_erratum = item.extra.erratum is not None and not item.extra.erratum.stale
-    # The template is then the corrected answer.
     if has_applied_erratum:
         return False
     template = make_golden_template(run, item)
@@ -675,16 +684,19 @@ def recompute_verdict(
     own function.
     """
     # Without a recomputed verdict, the import lacked the dataset or a rule, and so does this call.
-    if item.rule is None:
+    stored_verdict = item.rule
+    if stored_verdict is None:
         return None
+
     importer = importer_for(run)
     recompute = recompute or importer.recompute_verdict
-    template = importer.make_golden_template(run, item)
+    present_golden = importer.make_golden_template(run, item)
     try:
-        if template is not None:
-            with_present_answer = recompute(run, item, template, record)
-            # Otherwise, the stored verdict depends on data that the store does not have.
-            if with_present_answer != item.rule:
+        # If the present golden answer does not give the stored verdict again, this verdict depends
+        # on data that the store does not have.
+        if present_golden is not None:
+            repeated_verdict = recompute(run, item, present_golden, record)
+            if repeated_verdict != stored_verdict:
                 return None
         return recompute(run, item, golden_fix, record)
     except MALFORMED_DATA:

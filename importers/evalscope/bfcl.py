@@ -425,9 +425,8 @@ class ScoreError:
 def read_error(score: JsonObject) -> ScoreError:
     """Read the error type and the message of a failing score.
 
-    V4 writes every value as text. The error of a single-turn item is the text of a list of
-    messages. That of a multi-turn item is the text of a Python object with a type and a message of
-    its own.
+    V4 writes every value as text. The error of a multi-turn item is then the text of a Python
+    object with a type and a message of its own.
     """
     metadata = as_object(score.get("metadata"))
     details = as_object(metadata.get("raw_score_result")) or metadata
@@ -436,13 +435,22 @@ def read_error(score: JsonObject) -> ScoreError:
     # Only the error of a multi-turn item contains its own type.
     if error_type is None and error_text is not None:
         return _parse_multi_turn_error(error_text)
+    message = _read_error_message(details) or _read_text(score.get("explanation"))
+    return ScoreError(error_type, message)
 
-    # V3 has a list of messages in `error`, V4 the text of such a list in one of two fields.
-    text_of_list = _read_text(details.get("error_message")) or error_text
-    messages = as_list(details.get("error")) or _parse_text_list(text_of_list)
+
+def _read_error_message(details: JsonObject) -> str | None:
+    """Return the messages of an error as one text, or None.
+
+    V3 has a list of messages in `error`, V4 the text of such a list in `error_message` or `error`.
+    A text that is no list is itself the message.
+    """
+    messages = as_list(details.get("error"))
+    text = _read_text(details.get("error_message")) or _read_text(details.get("error"))
+    if not messages:
+        messages = _parse_text_list(text)
     joined = "\n".join(str(message) for message in messages)
-    explanation = _read_text(score.get("explanation"))
-    return ScoreError(error_type, joined or text_of_list or explanation)
+    return joined or text
 
 
 def _parse_multi_turn_error(error: str) -> ScoreError:

@@ -50,22 +50,19 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
     if not call_by_id or not isinstance(messages, list):
         return messages
 
-    completed: list[Any] = []
-    reply_without_calls: JsonObject | None = None
-    for message in messages:
-        fields = dict(as_object(message))
-        # What is no object stays as it is. The copy of a reply may get calls below.
-        completed.append(fields or message)
+    copies = [dict(message) if isinstance(message, dict) else message for message in messages]
+    last_reply: JsonObject | None = None
+    for message in copies:
+        fields = as_object(message)
         if fields.get("role") == "assistant":
             has_own_calls = bool(fields.get("tool_calls"))
-            reply_without_calls = None if has_own_calls else fields
+            last_reply = None if has_own_calls else fields
 
-        # The message is the result of a call.
-        call = call_by_id.get(to_text(fields.get("tool_call_id")))
-        if call is not None and reply_without_calls is not None:
-            earlier_calls = as_list(reply_without_calls.get("tool_calls"))
-            reply_without_calls["tool_calls"] = [*earlier_calls, call]
-    return completed
+        call_of_result = call_by_id.get(to_text(fields.get("tool_call_id")))
+        if call_of_result is not None and last_reply is not None:
+            earlier_calls = as_list(last_reply.get("tool_calls"))
+            last_reply["tool_calls"] = [*earlier_calls, call_of_result]
+    return copies
 
 
 def _collect_traced_calls(trace: JsonObject) -> dict[str, JsonObject]:

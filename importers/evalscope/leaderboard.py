@@ -225,6 +225,7 @@ def _fill_figures(
         if score is not None:
             figures.categories.setdefault(category, []).append(score)
             all_scores[subset] = score
+    # The aggregates of a benchmark combine accuracies.
     if get_value_name(figures.name) == "acc":
         figures.aggregates = list(compute_aggregates(benchmark, all_scores))
 
@@ -296,7 +297,8 @@ def get_value_name(metric: str) -> str:
 def get_value(item: ScoredItem, name: str) -> float | None:
     """Return a value of a sample by its name, after the reviews. None if it has no number.
 
-    One of the values decides the verdict on the item, so for that name the verdict itself counts.
+    The main value of a sample decides the verdict on the item. Values in `CRITERIA` are verdicts on
+    a criterion. All others are numbers that no review changes.
     """
     main_name = item.metadata.get(MAIN_SCORE, "acc")
     if name == main_name and item.valid is not None:
@@ -305,6 +307,7 @@ def get_value(item: ScoredItem, name: str) -> float | None:
     if name in CRITERIA:
         value = item.values.get(CRITERIA[name])
     elif name == main_name:
+        # A main value such as 0.5 means no verdict. It is stored as a reward.
         value = item.values.get(REWARD)
     else:
         value = get_other_values(item).get(name)

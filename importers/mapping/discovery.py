@@ -217,23 +217,37 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
         found.plans.append(make_failed_plan(IMPORTER, chosen.path, reason))
         return
 
-    # The records of the runs are in files of sources.
-    named_files = _list_source_files(mapping, chosen.base)
-    source_files = [file for file in named_files if _may_be_source(file.path, chosen)]
-    found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
-    # Joined files only complete these records, so the user need not have opened them.
-    named_join_files = list_join_files(mapping, chosen.base)
-    join_files = [path for path in named_join_files if _is_in_allowed_place(path, chosen)]
+    source_files = _find_source_files(mapping, chosen, found)
+    paths_by_run = group_files_by_run(mapping, source_files, chosen.base)
+    chosen_paths = _limit_runs(paths_by_run)
+    found.issues += _report_skipped_runs(len(paths_by_run) - len(chosen_paths), chosen)
 
-    files_by_run = group_files_by_run(mapping, source_files, chosen.base)
-    chosen_files = _limit_runs(files_by_run)
-    found.issues += _report_skipped_runs(len(files_by_run) - len(chosen_files), chosen)
-    is_only_run = len(files_by_run) == 1
-    for mapped_run in _list_mapped_runs(chosen_files, chosen, is_only_run=is_only_run):
-        paths = files_by_run[mapped_run.key]
+    join_files = _find_join_files(mapping, chosen)
+    found.claimed.update(join_files)
+    is_only_run = len(paths_by_run) == 1
+    for mapped_run in _list_mapped_runs(chosen_paths, chosen, is_only_run=is_only_run):
+        paths = chosen_paths[mapped_run.key]
         found.plans.append(_make_plan(mapping, mapped_run, paths, join_files, chosen.reason))
         found.claimed.update(paths)
-    found.claimed.update(join_files)
+
+
+def _find_source_files(
+    mapping: ItemMapping, chosen: _ChosenMapping, found: DiscoveredRuns
+) -> list[SourceFile]:
+    """Return the files with the records of the runs. If there is none, add an issue to `found`."""
+    named_files = _list_source_files(mapping, chosen.base)
+    source_files = [file for file in named_files if _may_be_source(file.path, chosen)]
+    if not source_files:
+        found.issues += _explain_missing_sources(mapping, chosen, named_files)
+    return source_files
+
+
+def _find_join_files(mapping: ItemMapping, chosen: _ChosenMapping) -> list[Path]:
+    """Return the joined files. They only complete the records, so the user need not have opened
+    them.
+    """
+    named_files = list_join_files(mapping, chosen.base)
+    return [path for path in named_files if _is_in_allowed_place(path, chosen)]
 
 
 def _report_skipped_runs(n_skipped: int, chosen: _ChosenMapping) -> Iterator[ImportIssue]:
@@ -312,22 +326,16 @@ def _is_in_allowed_place(path: Path, chosen: _ChosenMapping) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(chosen.base))
 
 
-def _report_unread_files(
-    mapping: ItemMapping,
-    chosen: _ChosenMapping,
-    named_files: Sequence[SourceFile],
-    source_files: Sequence[SourceFile],
+def _explain_missing_sources(
+    mapping: ItemMapping, chosen: _ChosenMapping, named_files: Sequence[SourceFile]
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if a mapping file reads none of the files that it names.
+    """Yield an issue that says why a mapping file reads none of the files that it names.
 
     Args:
         mapping: The content of the mapping file.
         chosen: The mapping file, and which files it may read.
         named_files: The existing files that it names.
-        source_files: Those of them that it may read.
     """
-    if source_files:
-        return
     if not named_files:
         globs = ", ".join(glob for source in mapping.sources for glob in source.globs)
         what = f"no file matches {globs} in {chosen.base}"
@@ -339,6 +347,7 @@ def _report_unread_files(
     elif chosen.is_named_by_user:
         what = "none of the opened files is a file of [[source]]. Open the files that it names"
     else:
+        # The user opened other files, and did not mean this mapping file.
         return
     yield ImportIssue(str(chosen.path), what=what, severity="error")
 
@@ -364,6 +373,8 @@ def _make_plan(
     if mapped_run.key.name is not None:
         run.name_parts = [mapped_run.key.name]
 
+    # The run is imported again if one of these files changes: the joined files, which complete the
+    # records like files of scores, and the mapping file itself.
     return RunPlan(
         run,
         list(paths),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fcreview.importers.common.golden_comparison import compare_with_golden_calls
-from fcreview.importers.common.records import as_list, is_integer, shorten_question
+from fcreview.importers.common.records import is_integer, shorten_question
 from fcreview.importers.dialects import tools
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
@@ -183,8 +183,10 @@ def fill_golden_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
         _fill_reference(item, form, reader, written_reference)
     if written_golden is not None:
         _fill_golden(item, form, reader, written_golden)
-    # Criteria or a reference may have given no verdict by rules.
-    if item.rule is None:
+
+    # Only complete golden calls gave a verdict by rules (`item.rule`), and paired the calls.
+    are_calls_compared = item.rule is not None
+    if not are_calls_compared:
         item.rule_note = NO_GOLDEN_CALLS
         item.pairs = align_calls_by_turn(item.golden, item.predicted)
 
@@ -203,7 +205,9 @@ def _fill_golden(item: Item, form: ItemForm, reader: ValueReader, written: Any) 
 
 
 def _fill_golden_calls(item: Item, form: ItemForm, reader: ValueReader, written: Any) -> None:
-    """Fill the golden calls. An empty list means that the model must not make a call."""
+    """Fill the golden calls: a list or, for one call, an object. An empty list means that the model
+    must not make a call.
+    """
     if form.golden_calls is None:
         return
     # A reference conversation may have added golden calls already.
@@ -215,9 +219,10 @@ def _fill_golden_calls(item: Item, form: ItemForm, reader: ValueReader, written:
         n_calls_of_turn[call.turn] += 1
         item.golden.append(_to_golden_call(call))
 
-    # Without one of the golden calls, a comparison could be wrong.
-    is_complete = isinstance(written, dict) or len(as_list(written)) == len(item.golden)
-    if is_complete and isinstance(written, list | dict):
+    # Without one of the written calls, a comparison could be wrong. With those of a reference, too,
+    # because a reply need not contain them.
+    is_exact_list = isinstance(written, list) and len(written) == len(item.golden)
+    if is_exact_list or isinstance(written, dict):
         compare_with_golden_calls(item)
 
 

@@ -327,7 +327,9 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _decode_json_texts(field: _Field) -> None:
-    """Decode values that are JSON texts of lists or objects, as cells of a table can be."""
+    """Decode the values of a field if all of them are JSON texts of lists or objects, as cells of a
+    table can be. Otherwise, all stay as they are.
+    """
     decoded: list[Any] = []
     for value in field.values:
         is_candidate = isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
@@ -355,17 +357,21 @@ class _Choices:
 
 
 def _choose_values(fields: Sequence[_Field], source: _ProposedSource) -> _Choices:
-    """Choose which field of the records is which part of an item. Each field is used once."""
+    """Choose which field of the records is which part of an item.
+
+    Each step adds to the choices, and leaves the fields that earlier steps used.
+    """
     choices = _Choices()
-    usable = list(fields)
-    _choose_opinions(choices, usable)
-    usable = [each for each in usable if not _belongs_to_opinion(each)]
-    _choose_messages(choices, usable)
-    usable = [each for each in usable if not _is_used(each, choices)]
-    _choose_named_values(choices, usable, source)
-    _choose_lists(choices, usable)
-    _choose_verdict(choices, usable)
-    _choose_metadata(choices, usable)
+    _choose_opinions(choices, fields)
+    other_fields = [each for each in fields if not _belongs_to_opinion(each)]
+    _choose_messages(choices, other_fields)
+    # Parts of messages are no values of the item.
+    other_fields = [each for each in other_fields if not _is_used(each, choices)]
+
+    _choose_named_values(choices, other_fields, source)
+    _choose_lists(choices, other_fields)
+    _choose_verdict(choices, other_fields)
+    _choose_metadata(choices, other_fields)
     return choices
 
 
@@ -508,9 +514,12 @@ def _choose_lists(choices: _Choices, fields: Sequence[_Field]) -> None:
         choices.used.add(golden.path)
 
     # Messages contain the calls already.
-    lists_of_calls = [field for field in fields if _find_call_fields(field)]
+    if "messages" in choices.item:
+        return
+    unused = [field for field in fields if field.path not in choices.used]
+    lists_of_calls = [field for field in unused if _find_call_fields(field)]
     calls = _find_named(lists_of_calls, NAMES["calls"])
-    if calls is not None and "messages" not in choices.item:
+    if calls is not None:
         choices.item["calls"] = _write_table(calls, _find_call_fields(calls))
         choices.used.add(calls.path)
 
@@ -550,6 +559,7 @@ def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose the field with the verdict or, without one, the field with the score."""
     unused_fields = [field for field in fields if field.path not in choices.used]
     verdict_fields = [field for field in unused_fields if _write_verdict(field)]
+    # A field with the name of a score is a verdict if its values are words such as `passed`.
     verdict = _find_named(verdict_fields, (*NAMES["verdict"], *NAMES["score"]))
     if verdict is not None:
         choices.item["verdict"] = _write_verdict(verdict)

@@ -233,9 +233,10 @@ class MappingReader:
     def _limit_rows(
         self, join: LoadedJoin, rows: Sequence[JoinRow], reader: ValueReader
     ) -> Sequence[JoinRow]:
-        """Return the rows that the item may get.
+        """Return the rows that the item may get, and count them as attached.
 
-        If all items and all rows have the same key, their number is the product of both.
+        If all items and all rows have the same key, the attached rows would be as many as the
+        product of their numbers. The limit is proportional to their sum.
         """
         n_allowed = MIN_ATTACHED_ROWS + MAX_ROWS_OF_AN_ITEM * (join.n_rows + self.counts.n_items)
         n_left = max(n_allowed - self._n_attached_rows, 0)
@@ -246,8 +247,9 @@ class MappingReader:
                 " have the same rows",
                 severity="error",
             )
-        self._n_attached_rows += min(len(rows), n_left)
-        return rows[:n_left]
+        attached = rows[:n_left]
+        self._n_attached_rows += len(attached)
+        return attached
 
     def _fill_item(self, item: Item, reader: ValueReader) -> None:
         """Fill an item with the values that the mapping file names."""

@@ -86,8 +86,9 @@ def find_runs(
 
         run_files = _find_files_of_run(path, sorted_files, known_files, named_inputs)
         first_rollout_by_owner = _find_first_rollouts(run_files, first_rollout)
+        # An owner has a model only if an agent has several.
         has_several_models = any(
-            owner and owner.model is not None for owner in first_rollout_by_owner
+            owner is not None and owner.model is not None for owner in first_rollout_by_owner
         )
         if has_several_models:
             # The figures in the file of aggregates are those of all models together.
@@ -205,7 +206,8 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
     """Return the first rollout of each run: one for each agent or, if the agent has several models,
     one for each model.
 
-    An owner is an agent with a model. Failed requests name no model.
+    An owner is an agent with a model. Failed requests name no model. Beside several models, it is
+    unknown to which one they belong, so they are a run of their own.
     """
     owners_by_agent: dict[str, list[Owner]] = {}
     for owner in first_rollouts:
@@ -214,6 +216,7 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
     first_rollout_by_run: dict[Owner | None, JsonObject] = {}
     for agent, owners in owners_by_agent.items():
         owners_with_model = [owner for owner in owners if owner.model]
+        # Each run reads the whole file, so their number is limited.
         has_run_for_each_model = 1 < len(owners_with_model) <= MAX_MODELS
         if has_run_for_each_model:
             for owner in owners:

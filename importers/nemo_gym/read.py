@@ -5,7 +5,7 @@ The items of the response are the model's answer. Calls in the request are part 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -180,7 +180,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     yield from _report_unjoined_rollouts(files, context)
     yield from _report_inputs_without_golden(files, context)
     yield from _report_not_run(context)
-    yield from _compare_official_metrics(plan, files, context)
+    yield from _add_official_metrics(plan, files, context)
 
 
 def _read_finished_rollouts(
@@ -256,6 +256,8 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     # A failure in one part must not lose the others, such as the reward.
     fill_safely(item, partial(_fill_conversation, item, rollout))
     fill_safely(item, partial(_add_metadata, item, rollout))
+    fill_safely(item, partial(_report_malformed_fields, item, rollout))
+    item.ended = _describe_ending(response)
     fill_safely(item, partial(_add_usage, item, response))
     fill_safely(item, partial(_add_golden, item, golden))
     fill_safely(item, partial(_add_judge_verdicts, item, rollout))
@@ -366,8 +368,6 @@ def _add_metadata(item: Item, rollout: JsonObject) -> None:
     for name, value in rollout.items():
         if name not in READ_FIELDS and value is not None:
             metadata[name] = value
-    if rollout.get(AGENT) is not None and not get_agent_name(rollout):
-        add_issue(item, f"{AGENT} has no name, so the rollout belongs to no agent")
 
     task_index = get_task_index(rollout)
     if task_index is not None:
@@ -375,13 +375,18 @@ def _add_metadata(item: Item, rollout: JsonObject) -> None:
     rollout_index = get_rollout_index(rollout)
     if rollout_index is not None:
         metadata[ROLLOUT_KEY] = rollout_index
+
+
+def _report_malformed_fields(item: Item, rollout: JsonObject) -> None:
+    """Add an issue for each field of a rollout that is ignored because of its form."""
+    if rollout.get(AGENT) is not None and not get_agent_name(rollout):
+        add_issue(item, f"{AGENT} has no name, so the rollout belongs to no agent")
     for name in (TASK_INDEX, ROLLOUT_INDEX):
         if rollout.get(name) is not None and not is_integer(rollout[name]):
             add_issue(item, f"{name} is not a whole number")
     mask = rollout.get(MASK)
     if mask is not None and not isinstance(mask, bool):
         add_issue(item, f"{MASK} is not true or false, so the rollout counts as not masked")
-    item.ended = _describe_ending(as_object(rollout.get(RESPONSE)))
 
 
 def _describe_ending(response: JsonObject) -> str | None:
@@ -584,15 +589,26 @@ class _Failures:
     """The key of an attempt without indexes is its file and line."""
 
     def add_attempt(self, record: JsonRecord, path: Path) -> None:
-        """Add an attempt to its rollout."""
+        """Add an attempt to its rollout. The attempts of a rollout have the same indexes.
+
+        An attempt without indexes is a rollout of its own, because it is unknown to which one it
+        belongs.
+        """
+        task_index = get_task_index(record.value)
+        rollout_index = get_rollout_index(record.value)
+        key: RolloutKey | tuple[Path, int | None] = (path, record.line)
+        if task_index is not None and rollout_index is not None:
+            key = (task_index, rollout_index)
+
         place = replace(record, value=None)
-        key = (get_task_index(record.value), get_rollout_index(record.value))
-        # Without indexes, it is unknown which attempts are of one rollout.
-        rollout_key = (path, record.line) if None in key else key
-        rollout = self.rollouts.setdefault(rollout_key, _FailedRollout(path, place))
-        rollout.path = path
-        rollout.last = place
-        rollout.names.append(_name_failure(record.value))
+        name = _name_failure(record.value)
+        earlier = self.rollouts.get(key)
+        if earlier is None:
+            self.rollouts[key] = _FailedRollout(path, place, names=[name])
+            return
+        earlier.path = path
+        earlier.last = place
+        earlier.names.append(name)
 
 
 def _read_failures(failures: _Failures, context: _RunContext) -> Iterator[Item]:
@@ -659,34 +675,36 @@ def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:
     yield from context.inputs.not_run
 
 
-def _compare_official_metrics(
+def _add_official_metrics(
     plan: RunPlan, files: RunFiles, context: _RunContext
 ) -> Iterator[ImportIssue]:
-    """Set the official metrics of the run from its file of aggregates.
-
-    Yields a notice if their mean reward differs from the mean of the rollouts.
-    """
+    """Set the official metrics of the run from its file of aggregates, and yield its issues."""
     if files.aggregate is None:
         return
     issues: list[ImportIssue] = []
     entries = list_objects(read_json(files.aggregate, issues, list))
     yield from issues
     metrics = _find_agent_metrics(entries, plan.run.generation)
-    if not metrics:
-        return
-    plan.run.official_metrics = {"rollouts": metrics}
+    if metrics:
+        plan.run.official_metrics = {"rollouts": metrics}
+        yield from _compare_mean_reward(metrics, files.aggregate, context.rewards)
 
+
+def _compare_mean_reward(
+    metrics: JsonObject, aggregate_file: Path, rewards: Sequence[float]
+) -> Iterator[ImportIssue]:
+    """Yield a notice if the mean reward in the metrics differs from the mean of the rollouts."""
     stated_mean = read_reward(metrics.get("mean/reward"))
-    if stated_mean is None or not context.rewards:
+    if stated_mean is None or not rewards:
         return
-    mean = sum(context.rewards) / len(context.rewards)
+    mean = sum(rewards) / len(rewards)
     # A small difference comes from rounding.
     if abs(stated_mean - mean) > REWARD_TOLERANCE:
         what = (
-            f"mean/reward is {stated_mean:g} in {files.aggregate.name}, but the mean of the"
+            f"mean/reward is {stated_mean:g} in {aggregate_file.name}, but the mean of the"
             f" rollouts is {mean:g}"
         )
-        yield ImportIssue(str(files.aggregate), what=what, severity="notice")
+        yield ImportIssue(str(aggregate_file), what=what, severity="notice")
 
 
 def _find_agent_metrics(entries: list[JsonObject], agent: str) -> JsonObject:

@@ -121,7 +121,8 @@ def _plan_episodes(
 
 
 def _find_first_episodes(path: Path) -> dict[str, JsonObject]:
-    """Return the first episode of each model in a file. Empty if the file has one model.
+    """Return the first episode of each model in a file. Empty if the file is one run, because it
+    has one model, or too many for a run each: each run reads the whole file.
 
     An episode names no model if its first request failed. In a file with one model, it belongs to
     this model; in a file with several, such episodes are a run of their own, with the key "".
@@ -134,7 +135,8 @@ def _find_first_episodes(path: Path) -> dict[str, JsonObject]:
         if isinstance(record, JsonRecord) and is_episode(record.value):
             first_episodes.setdefault(get_model_name(record.value), record.value)
     n_models = sum(model != "" for model in first_episodes)
-    return first_episodes if 1 < n_models <= MAX_MODELS else {}
+    has_run_for_each_model = 1 < n_models <= MAX_MODELS
+    return first_episodes if has_run_for_each_model else {}
 
 
 def _find_environment_name(episode: JsonObject) -> str:

@@ -18,8 +18,8 @@ from fcreview.importers.dialects.embedded import has_foreign_form
 from fcreview.importers.dialects.read import read_conversation
 
 CHAT = "openai_chat"
-EMPTY_DEFAULTS = ("provider_state",)
-"""Fields of messages that are kept as metadata, because they are no part of the conversation."""
+STATE_FIELDS = ("provider_state",)
+"""Fields of messages that only their API can read, and that are no part of the conversation."""
 
 
 def convert_message(message: Any) -> Any:
@@ -29,7 +29,7 @@ def convert_message(message: Any) -> Any:
     is_own_form = isinstance(message, dict) and not has_foreign_form(message)
     if not is_own_form:
         return message
-    converted = {name: value for name, value in message.items() if name not in EMPTY_DEFAULTS}
+    converted = {name: value for name, value in message.items() if name not in STATE_FIELDS}
     if converted.get("tool_calls") is None:
         converted.pop("tool_calls", None)
     elif isinstance(converted["tool_calls"], list):
@@ -39,7 +39,7 @@ def convert_message(message: Any) -> Any:
 
 def convert_call(call: Any) -> Any:
     """Convert a call of verifiers to the form of OpenAI's chat API, with its name and arguments in
-    an object `function`.
+    an object `function` or, for a custom tool with a text as its input, `custom`.
 
     In versions 0.1 to 0.3, a call is the JSON text of one. A value that is no call is returned
     unchanged.
@@ -55,12 +55,13 @@ def convert_call(call: Any) -> Any:
     if has_openai_form:
         return call
 
-    function = {name: call[name] for name in ("name", "arguments") if name in call}
-    moved_names = (*function, "namespace")
-    other_fields = {name: value for name, value in call.items() if name not in moved_names}
+    # OpenAI's form has no place for the namespace, which only groups the functions.
+    flat_names = ("name", "arguments", "namespace")
+    other_fields = {name: value for name, value in call.items() if name not in flat_names}
     if call.get("type") == "custom":
         custom = {"name": call.get("name"), "input": call.get("arguments")}
         return other_fields | {"custom": custom}
+    function = {name: call[name] for name in ("name", "arguments") if name in call}
     return other_fields | {"function": function}
 
 

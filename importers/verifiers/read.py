@@ -202,11 +202,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
         yield from _read_legacy_run(plan, files, survey, category)
         return
 
-    # A threshold that the user chose replaces the reward that is the verdict.
     user_choice = plan.options.get("verdict_from", "")
+    # The rule is about totals of several rewards, which are no verdicts without a threshold.
+    rule = choose_pass_rule(user_choice, survey.list_thresholds(), are_verdicts=False)
+    # A threshold that the user chose replaces the reward that is the verdict.
     is_threshold_chosen = parse_threshold(user_choice) is not None
     deciding_reward = None if is_threshold_chosen else survey.find_deciding_reward()
-    rule = choose_pass_rule(user_choice, survey.list_thresholds(), are_verdicts=False)
     if deciding_reward is not None:
         yield RunFact("verdict_from", deciding_reward, "the reward is 0 or 1 in all rollouts")
     elif survey.totals:
@@ -229,6 +230,7 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
     set_position(item, record)
     item.extra.metadata[TRIAL_KEY] = name.trial
     if not name.has_stated_group:
+        # Any of these fields names the task, so all of them are missing.
         field_names = "example_id" if files.is_legacy else "task.key and no task.data.idx"
         add_issue(
             item,
@@ -236,6 +238,7 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
             " same question count as trials of one task",
         )
     item.rule_note = "verifiers has no golden calls"
+    # So a predicted call without a golden one is no error.
     item.extra.uncounted_states = "+"
     return item
 

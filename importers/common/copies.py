@@ -195,13 +195,16 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     if len(paths) == 1:
         place = original.name if is_same_folder else str(original)
         what = f"ignored, a copy of {place}"
-        if find_original_name(first.name) is not None:
+        # Programs that synchronise folders give such a name to the version of another machine.
+        is_synced_copy = find_original_name(first.name) is not None
+        if is_synced_copy:
             what = f"{what} that another machine changed"
         return ImportIssue(str(first), what=what, severity="notice")
 
     if is_same_folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"
     else:
+        # Several copies in a folder are normally a copied folder.
         what = (
             f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this"
             " folder to import them"

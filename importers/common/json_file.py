@@ -368,8 +368,11 @@ class _DocumentReader:
         self._skip_spaces()
         try:
             value, end = self._decode_value_at(self._text, self._position)
+            # None for a value that orjson cannot write, such as one with lone surrogates, which no
+            # database can store, or with too many levels.
             n_colons = count_colons(wrap_to_limit_depth(value))
-            # The walk through the value takes as long as parsing, and is hardly ever needed.
+            # The walk through the value escapes surrogates, and raises RecursionError at too many
+            # levels. It takes as long as parsing, and is hardly ever needed.
             if self._may_have_surrogates or n_colons is None:
                 value = escape_and_cut_strings(value)
         except JSONDecodeError as error:

@@ -133,18 +133,26 @@ def read_records_in_range(path: Path, lines: LineRange) -> Iterator[JsonRecord |
 
 def _seek_line(file: BinaryIO, position: int) -> int:
     """Go to the first line that begins at a position or after it. Return its number."""
-    # A line begins at the position if the byte before it ends a line.
-    n_bytes_before = max(position - 1, 0)
+    if position == 0:
+        return 1
+    n_line_ends = _count_line_ends(file, position - 1)
+    # The byte before the position can end a line. Otherwise, the rest of its line is skipped, too.
+    if _skip_rest_of_line(file):
+        n_line_ends += 1
+    return n_line_ends + 1
+
+
+def _count_line_ends(file: BinaryIO, n_bytes: int) -> int:
+    """Read the next bytes of a file, and return the number of line feeds in them."""
     n_line_ends = 0
-    while n_bytes_before > 0:
-        chunk = file.read(min(n_bytes_before, CHUNK_BYTES))
+    n_left = n_bytes
+    while n_left > 0:
+        chunk = file.read(min(n_left, CHUNK_BYTES))
         if not chunk:
             break  # the file has become shorter
         n_line_ends += chunk.count(b"\n")
-        n_bytes_before -= len(chunk)
-    if position > 0 and _skip_rest_of_line(file):
-        n_line_ends += 1
-    return n_line_ends + 1
+        n_left -= len(chunk)
+    return n_line_ends
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:

@@ -90,13 +90,18 @@ def is_message(value: Any) -> bool:
 
 
 def _is_langchain(message: Mapping[str, Any]) -> bool:
-    """Whether a message has the form of LangChain, which has changed between its versions."""
+    """Whether a message has one of the forms in which programs write messages of LangChain."""
     kind = message.get("type")
+    # `dumpd` writes the constructor of each object.
     if message.get("lc") == 1 and kind == "constructor":
         return True
-    has_kwargs = "additional_kwargs" in message and not is_llama_index_message(message)
-    if has_kwargs or "additional_kwargs" in as_object(message.get("data")):
+    # `messages_to_dict` writes the fields of a message into `data`, and `model_dump` beside its
+    # type.
+    if "additional_kwargs" in as_object(message.get("data")):
         return True
+    if "additional_kwargs" in message and not is_llama_index_message(message):
+        return True
+    # Without that field, a type of message is left that no other dialect has.
     if kind in LANGCHAIN_TYPES and ("data" in message or "content" in message):
         return True
     return kind == "tool" and "tool_call_id" in message and "role" not in message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object
@@ -13,6 +13,7 @@ from fcreview.importers.dialects.conversation import (
     ParsedMessage,
     Reading,
     Reasoning,
+    Role,
     ToolCall,
     ToolResult,
     split_results,
@@ -66,13 +67,7 @@ def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     The entry has a role and parts. Results of calls become messages of their own, because in Gemini
     they are parts of a user's message.
     """
-    with_role = content
-    if isinstance(content, dict) and "role" not in content:
-        # The API takes a content without a role for the user's.
-        with_role = content | {"role": "user"}
-        what = "content without a role, taken for the user's"
-        yield MessageIssue(what, path=path, severity="notice")
-    role = yield from read_known_role(with_role, path=path)
+    role = yield from _read_role(content, path=path)
     if role is None:
         return
 
@@ -81,11 +76,27 @@ def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     if has_no_parts and content.get("finishReason"):
         what = f"no content: {content['finishReason']}"
         yield MessageIssue(what, path=path, raw=content)
+        # So that the missing parts are not reported once more.
         content = content | {"parts": []}
 
     fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
     message = yield from make_message(role, fragments, content, path=path)
     yield from split_results(message)
+
+
+def _read_role(
+    content: Any, *, path: str
+) -> Generator[ParsedMessage | MessageIssue, None, Role | None]:
+    """Return the role of a content, and yield issues about it.
+
+    The API takes a content without a role for the user's. None if the role is unknown, or the
+    content is no object.
+    """
+    if isinstance(content, dict) and "role" not in content:
+        what = "content without a role, taken for the user's"
+        yield MessageIssue(what, path=path, severity="notice")
+        return "user"
+    return (yield from read_known_role(content, path=path))
 
 
 def read_candidates(candidates: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:

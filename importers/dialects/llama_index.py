@@ -93,18 +93,17 @@ def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Readin
 def _read_content(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
     """Yield the fragments of the blocks of a message or, in old versions, of its content."""
     blocks = message.get("blocks")
-    if blocks is None and "content" not in message:
-        yield MessageIssue("message without blocks and content", path=path, raw=message)
-    if blocks is None:
-        yield from openai_chat.read_content(
-            message.get("content"), path=f"{path}.content", role=role
-        )
+    if isinstance(blocks, list):
+        for index, block in enumerate(blocks):
+            yield from _read_block(block, path=f"{path}.blocks[{index}]")
         return
-    if not isinstance(blocks, list):
+    if blocks is not None:
         yield from values.read_unknown("form of blocks", blocks, path=path)
         return
-    for index, block in enumerate(blocks):
-        yield from _read_block(block, path=f"{path}.blocks[{index}]")
+
+    if "content" not in message:
+        yield MessageIssue("message without blocks and content", path=path, raw=message)
+    yield from openai_chat.read_content(message.get("content"), path=f"{path}.content", role=role)
 
 
 def _read_block(block: Any, *, path: str) -> Iterator[Reading]:

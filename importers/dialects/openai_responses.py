@@ -228,6 +228,8 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
     elif kind == "input_image":
         yield from read_data_url("image", fields.get("image_url"), path=path)
     elif kind in FILE_PARTS:
+        # A file has a name instead of a media type, and its data in `file_data`. Those of audio are
+        # one level deeper.
         data = fields.get("file_data") or as_object(fields.get("input_audio")).get("data")
         yield from values.read_file(
             FILE_PARTS[kind], media_type=fields.get("filename"), data=data, path=path

@@ -26,7 +26,7 @@ def pair_results(messages: Sequence[ParsedMessage]) -> Iterator[MessageIssue]:
         if message.calls:
             open_calls.add_reply(message.calls)
         elif message.role == "user":
-            open_calls.start_user_turn()
+            open_calls.forget_last_reply()
         for result in message.results:
             open_call = open_calls.take(result)
             if open_call is None:
@@ -63,14 +63,15 @@ class _OpenCalls:
     def __init__(self) -> None:
         self._n_calls = 0
         self._by_id: dict[str, list[_OpenCall]] = defaultdict(list)
-        self._reply: deque[_OpenCall] = deque()
-        self._reply_by_name: dict[str, deque[_OpenCall]] = defaultdict(deque)
+        self._last_reply: deque[_OpenCall] = deque()
+        """Calls of the last reply, to which results without ids belong."""
+        self._last_reply_by_name: dict[str, deque[_OpenCall]] = defaultdict(deque)
 
     def add_reply(self, calls: Sequence[ToolCall]) -> None:
         """Add the calls of a reply. Their results come in later messages, unless the provider
         answered a call itself.
         """
-        self.start_user_turn()
+        self.forget_last_reply()
         for call in calls:
             open_call = _OpenCall(self._n_calls, call)
             self._n_calls += 1
@@ -78,14 +79,15 @@ class _OpenCalls:
             if call.result is not None:
                 call.result.call_index = open_call.index
                 continue
-            self._reply.append(open_call)
-            self._reply_by_name[call.name].append(open_call)
+            self._last_reply.append(open_call)
+            self._last_reply_by_name[call.name].append(open_call)
             if call.id is not None:
                 self._by_id[call.id].append(open_call)
 
-    def start_user_turn(self) -> None:
-        self._reply = deque()
-        self._reply_by_name = defaultdict(deque)
+    def forget_last_reply(self) -> None:
+        """End the reply, so that results without ids do not belong to its calls any more."""
+        self._last_reply = deque()
+        self._last_reply_by_name = defaultdict(deque)
 
     def take(self, result: ToolResult) -> _OpenCall | None:
         """Return the call that a result answers, and mark it as answered."""
@@ -106,16 +108,16 @@ class _OpenCalls:
         return None
 
     def _take_next(self, name: str | None) -> _OpenCall | None:
-        """Return the next call of the reply that has no result yet, and mark it as answered. With a
-        name, it is the next call of this function.
+        """Return the next call of the last reply that has no result yet. With a name, it is the
+        next call of this function.
         """
-        _drop_answered(self._reply)
-        if not self._reply:
+        _drop_answered(self._last_reply)
+        if not self._last_reply:
             return None
-        if name is None or self._reply[0].call.name == name:
-            return self._reply.popleft()
+        if name is None or self._last_reply[0].call.name == name:
+            return self._last_reply.popleft()
 
-        calls_of_name = self._reply_by_name[name]
+        calls_of_name = self._last_reply_by_name[name]
         _drop_answered(calls_of_name)
         return calls_of_name.popleft() if calls_of_name else None
 

@@ -115,6 +115,7 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
         what = "too many tags to read the calls in a text"
         reply.issues.append(MessageIssue(what, path=path, raw=reply.text))
         return reply
+
     for reading in rules.read(reply.text, path):
         match reading:
             case MessageIssue():
@@ -123,20 +124,24 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
                 reply.unread_calls.append(value)
             case ToolCall():
                 reply.calls.append(reading)
-
-    # If calls have no closing tag, a text without calls is a text only.
-    if not reply.calls and not rules.opening:
-        return reply
-    remainder = rules.remove(reply.text)
-    # A tag that is left over begins a call that was cut off.
-    unclosed = remainder.find(rules.opening) if rules.opening else -1
-    if unclosed != -1:
-        raw = remainder[unclosed:]
-        reply.issues.append(MessageIssue("call not closed", path=path, raw=raw))
-        reply.unread_calls.append(raw)
-        remainder = remainder[:unclosed]
-    reply.text = remainder.strip()
+    # Without calls, the text can only contain a call that was cut off, and this is found by its
+    # opening tag.
+    if reply.calls or rules.opening:
+        _take_calls_from_text(reply, rules, path)
     return reply
+
+
+def _take_calls_from_text(reply: TextWithCalls, rules: _Style, path: str) -> None:
+    """Remove the calls from the text of a reply. A call that was cut off becomes an unread one."""
+    remainder = rules.remove(reply.text)
+    # An opening tag that is left over begins a call without a closing tag.
+    cut_off_index = remainder.find(rules.opening) if rules.opening else -1
+    if cut_off_index != -1:
+        cut_off_call = remainder[cut_off_index:]
+        reply.issues.append(MessageIssue("call not closed", path=path, raw=cut_off_call))
+        reply.unread_calls.append(cut_off_call)
+        remainder = remainder[:cut_off_index]
+    reply.text = remainder.strip()
 
 
 def find_tag_style(text: str) -> str | None:

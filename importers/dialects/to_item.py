@@ -107,13 +107,14 @@ class _ConversationFiller:
         gets a placeholder, unless no later call has a result. Results that answer no call of this
         reply follow at the end.
         """
+        # A call index counts all calls of the conversation, so those of this reply are the last.
         result_by_call = {}
         for result in self._pending_results:
             if result.call_index is not None:
                 result_by_call[result.call_index] = result
-
         first_call = self._n_calls_before_reply
         last_answered_call = max(result_by_call, default=-1)
+
         for call_index in range(first_call, last_answered_call + 1):
             if call_index in result_by_call:
                 self._add_result(result_by_call[call_index])

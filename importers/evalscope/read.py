@@ -374,7 +374,11 @@ def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
 
 
 def _add_usage(item: Item, sample: Sample) -> None:
-    """Add tokens and seconds. Adapters that call the model several times state only the sum."""
+    """Add tokens and seconds. Adapters that call the model several times state only the sum.
+
+    The tokens are in the output's field `usage` or, without one, in the measured performance. The
+    latter belongs to the output or, in some versions, to the message.
+    """
     message = as_object(sample.choice.get("message"))
     performance = as_object(sample.output.get("perf_metrics") or message.get("perf_metrics"))
     usage = performance | as_object(sample.output.get("usage"))

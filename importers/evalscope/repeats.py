@@ -70,7 +70,7 @@ def infer_repeats(subsets: Sequence[Mapping[int, str]]) -> int:
     of the sample.
     """
     # A sample with another question than the one before has an index that n divides. So n is the
-    # greatest common divisor of these indexes.
+    # greatest common divisor of these indexes. Without such samples, it is 0.
     repeats = 0
     for questions in subsets:
         repeats = math.gcd(repeats, *_list_boundaries(questions))
@@ -80,6 +80,7 @@ def infer_repeats(subsets: Sequence[Mapping[int, str]]) -> int:
     if repeats < 2 or not has_equal_questions:
         return 1
 
+    # A sample without the one before it tells no boundary, so the blocks can still differ.
     for questions in subsets:
         if not _has_one_question_in_each_block(questions, repeats):
             return 1

@@ -150,18 +150,16 @@ def _add_values(item: Item, sample: Sample, benchmark: str) -> None:
     """Add the values of EvalScope's score that are not the verdict on the item.
 
     Values that people can judge become verdicts with a criterion of their own. The others become
-    metadata. The main value of a score without a verdict is a reward, if it is from 0 to 1.
+    metadata.
     """
     deciding_name = find_deciding_name(sample, benchmark)
     other_values: JsonObject = {}
     for name, value in as_object(sample.score.get("value")).items():
         is_main = name == deciding_name
-        is_verdict = is_main and item.official is not None
-        if is_verdict or not _is_figure(value):
+        is_verdict_on_item = is_main and item.official is not None
+        if is_verdict_on_item or not _is_figure(value):
             continue
-        criterion = CRITERIA.get(name)
-        if is_main and criterion is None and 0 <= value <= 1:
-            criterion = REWARD
+        criterion = _find_criterion(name, value, is_main=is_main)
         if criterion is None:
             other_values[name] = value
         else:
@@ -171,6 +169,17 @@ def _add_values(item: Item, sample: Sample, benchmark: str) -> None:
         item.extra.metadata[MAIN_SCORE] = deciding_name
     if other_values:
         item.extra.metadata[OTHER_VALUES] = other_values
+
+
+def _find_criterion(name: str, value: float, *, is_main: bool) -> str | None:
+    """Return the criterion on which a value of the score is a verdict, or None if it is on none.
+
+    The main value of a score without a verdict is a reward, if it is from 0 to 1.
+    """
+    criterion = CRITERIA.get(name)
+    if criterion is None and is_main and 0 <= value <= 1:
+        return REWARD
+    return criterion
 
 
 def _is_figure(value: Any) -> bool:
@@ -247,14 +256,17 @@ def _report_unexpected_names(item: Item, sample: Sample, benchmark: str) -> None
     if benchmark not in VALUES:
         return
     values = as_object(sample.score.get("value"))
-    expected = list(VALUES[benchmark])
+    required_names = list(VALUES[benchmark])
+    known_names = [*required_names, *OPTIONAL_VALUES.get(benchmark, ())]
+    # ACEBench's values of the process exist only for agents, and there always.
     if benchmark == "acebench" and item.category.startswith("agent_"):
-        expected += OPTIONAL_VALUES[benchmark]
-    for name in expected:
+        required_names = known_names
+
+    for name in required_names:
         if name not in values:
             add_issue(item, f"the score has no value {name}")
     for name in values:
-        if name not in (*VALUES[benchmark], *OPTIONAL_VALUES.get(benchmark, ())):
+        if name not in known_names:
             add_issue(item, f"the value {name[:60]} of the score is unknown")
     _report_unexpected_details(item, sample, benchmark)
 
@@ -394,6 +406,7 @@ def _has_other_calls(item: Item, sample: Sample) -> bool:
     predicted = metadata.get("predicted_calls")
     if isinstance(predicted, list):
         return _strip_spaces(predicted) != _strip_spaces(_list_calls(item))
+    # These types of errors, of EvalScope or of fcreview, mean that the reply could not be read.
     error_types = (item.error_type or "", item.rule_error_type or "")
     return any("decoder" in name or "wrong_output_format" in name for name in error_types)
 

@@ -44,18 +44,20 @@ def rewrite_scores(
     Yields the files that change, and the fcreview reviews that they cannot represent.
     """
     files: BenchmarkFiles = plan.importer_data
-    reviews = {subset.name: subset.review for subset in files.subsets}
-    yield from find_unrepresentable_reviews(
-        items, lambda item, key: reviews.get(item.category) is not None and _is_representable(key)
-    )
-    for subset, path in reviews.items():
+    score_file_by_subset = {subset.name: subset.review for subset in files.subsets}
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        return score_file_by_subset.get(item.category) is not None and _is_representable(key)
+
+    yield from find_unrepresentable_reviews(items, is_representable)
+    for subset, score_file in score_file_by_subset.items():
         overridden = _find_overridden_items(items, subset)
-        if path is None or not overridden:
+        if score_file is None or not overridden:
             continue
-        raw = read_file(path)
+        raw = read_file(score_file)
         edits = _edit_lines(raw, overridden)
         if edits:
-            yield RewrittenFile(path, apply_line_edits(raw, edits))
+            yield RewrittenFile(score_file, apply_line_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:

@@ -245,11 +245,16 @@ def _has_field_of_records(fields: dict[str, Any]) -> bool:
 def _list_messages(
     line: dict[str, Any], request: dict[str, Any], response: dict[str, Any]
 ) -> list[Any]:
-    """Return the messages of a request and the reply, which is in the response or in the line."""
+    """Return the messages of a request, and the reply.
+
+    The reply is in the response or, without one, in fields of the line. If neither ends with a
+    message of the model, it is the output that has the form of no API.
+    """
     reply = response
     if not response:
         reply = {name: line[name] for name in REPLY_FIELDS if name in line}
     messages = join_exchange(request, reply)
+
     output = find_unread_output(line)
     has_reply_already = bool(messages) and as_object(messages[-1]).get("role") == "assistant"
     if output is not None and not has_reply_already:

@@ -62,17 +62,20 @@ BATCH_IDS = ("custom_id", "key", "recordId")
 def find_request(line: JsonObject) -> JsonObject:
     """Return the request of a line: the field that contains it or, if there is none, the line
     itself.
+
+    With a response beside it, a field of inputs with messages is the request, too.
     """
     for path in REQUEST_PATHS:
         request = _get_object(line, path)
         if has_prompt(request):
             return request
-    if not find_response(line):
-        return line
-    for path in INPUT_PATHS:
-        request = _get_object(line, path)
-        if is_message_list(request.get("messages")):
-            return request
+
+    has_response = bool(find_response(line))
+    if has_response:
+        for path in INPUT_PATHS:
+            request = _get_object(line, path)
+            if is_message_list(request.get("messages")):
+                return request
     return line
 
 

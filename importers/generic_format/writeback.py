@@ -95,8 +95,10 @@ def _list_item_records(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
     known_ids: set[str] = set()
     for line, record in writeback.parse_numbered_records(raw):
         stated_id = record.get("id")
-        if not isinstance(stated_id, str) or "fcreview" in record:
+        is_header = "fcreview" in record
+        if not isinstance(stated_id, str) or is_header:
             continue
+        # A line of a chat log has no place for verdicts. The import makes a record of it.
         is_chat_log_line = convert_chat_log_line(record, line) is not record
         if is_chat_log_line:
             continue
@@ -114,26 +116,42 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the reviewed verdicts of its item.
 
-    A reviewed verdict replaces the one in the record that counts: the official verdict, else the
-    recomputed one, else the judge's. If the record has none, the reviewed one is added.
+    A reviewed verdict replaces the one in the record that counts, without its error type if it is
+    no fail any more. If the record has none, the reviewed one is added.
     """
     verdicts: list[JsonObject] = [dict(verdict) for verdict in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
-        counting = _find_counting_verdict(verdicts, target, criterion)
-        is_judge_verdict = counting is not None and counting.get("source") == "judge"
-        is_on_item = (target, criterion) == ITEM_CORRECT
-        # With a golden answer, fcreview recomputes a verdict, which counts before the judge's. So
-        # replacing the judge's verdict would change nothing.
-        does_not_count = is_judge_verdict and is_on_item and "golden" in record
-        if counting is None or does_not_count:
+        replaced = _find_replaceable_verdict(
+            verdicts, target, criterion, has_golden="golden" in record
+        )
+        if replaced is None:
             verdicts.append(_make_reviewed_verdict(target, criterion, value))
             continue
-        counting["value"] = value
+        replaced["value"] = value
         if value is not False:
-            counting.pop("error_type", None)
+            replaced.pop("error_type", None)
     if not verdicts:
         return record
     return record | {"verdicts": verdicts}
+
+
+def _find_replaceable_verdict(
+    verdicts: Sequence[JsonObject], target: str, criterion: str, *, has_golden: bool
+) -> JsonObject | None:
+    """Return the verdict that counts for a target and criterion: the official one, else the
+    recomputed one, else the judge's.
+
+    With a golden answer, fcreview recomputes the verdict on the item, which counts before the
+    judge's. Replacing the judge's verdict would then change nothing, so None is returned.
+    """
+    counting = _find_counting_verdict(verdicts, target, criterion)
+    if counting is None:
+        return None
+    is_judge_verdict = counting.get("source") == "judge"
+    is_on_item = (target, criterion) == ITEM_CORRECT
+    if is_judge_verdict and is_on_item and has_golden:
+        return None
+    return counting
 
 
 def _find_counting_verdict(

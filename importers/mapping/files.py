@@ -187,6 +187,7 @@ def _read_object(
     if pattern.items is None and not pattern.entries:
         yield Row(1, offset=0, length=measure_file(path), value=fields, document=fields)
         return
+    # An empty list has no items at all.
     is_list_empty = bool(list_name) and fields.get(list_name) == []
     if not is_list_empty:
         yield from _read_items_at_path(path, fields, pattern)

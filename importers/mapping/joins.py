@@ -121,9 +121,10 @@ def _add_row(loaded: LoadedJoin, record: MappedRecord, values: Sequence[Value]) 
         loaded.issues.append(ImportIssue(str(record.file), record.line, what=what))
         return
 
+    # The groups of the pattern `name` must be those of the item. Other texts about the file, such
+    # as its path, may differ.
     groups: dict[str, str] = {}
     if join.files.name is not None:
-        # The groups of the file's name, without those of the record that the item is read from.
         names = join.files.name.groupindex
         groups = {name: record.groups[name] for name in names if name in record.groups}
     row = JoinRow(

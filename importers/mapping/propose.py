@@ -240,8 +240,8 @@ def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
     """
     format_name = find_format(path, FilePattern(()))
     if format_name in TABLE_FORMATS:
-        delimiter, encoding = find_missing_form(path, format_name)
-        return replace(source, delimiter=delimiter, encoding=encoding)
+        missing = find_missing_form(path, format_name)
+        return replace(source, delimiter=missing.delimiter, encoding=missing.encoding)
 
     document = as_object(_read_first_value(path))
     has_messages = any(is_message_list(value) for value in document.values())

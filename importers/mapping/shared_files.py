@@ -68,11 +68,13 @@ class SharedReader:
         if is_large or find_format(path, pattern) == "parquet":
             return read_mapped_records(path, self.base, pattern)
 
-        file = self._files.get(path)
         version = FileVersion.find(path)
-        if file is None or file.version != version or run not in file.records_by_run:
+        file = self._files.get(path)
+        is_kept = file is not None and file.version == version and run in file.records_by_run
+        if file is None or not is_kept:
             file = self._read_file(path, pattern, version)
-        # Nobody needs the records again, unless the run is imported once more.
+        # Each run needs its records once, so they are kept no longer. If the run is imported again,
+        # the file is read again.
         records = file.records_by_run.pop(run, [])
         if not file.records_by_run:
             self._files.pop(path, None)

@@ -135,24 +135,37 @@ def find_other_delimiter(first_line: str, delimiter: str) -> str | None:
     return best if n_cells_by_delimiter[best] > 1 else None
 
 
-def find_missing_form(path: Path, format_name: FileFormat) -> tuple[str | None, Encoding | None]:
-    """Return the delimiter and the encoding that a mapping must name to read a table. Each is None
-    if the usual one is right.
+@dataclass(frozen=True, slots=True)
+class MissingForm:
+    """What a mapping must name to read a table. A value is None if the usual one is right, or if
+    nothing is known.
     """
+
+    delimiter: str | None = None
+    encoding: Encoding | None = None
+
+
+def find_missing_form(path: Path, format_name: FileFormat) -> MissingForm:
+    """Return the delimiter and the encoding that a mapping must name to read a table."""
+    pattern_without_form = FilePattern(())
     try:
         with open_file(path) as file:
             start = file.read(ENCODING_PROBE_BYTES)
-        encoding = _detect_encoding(start, FilePattern(()))
+        encoding = _detect_encoding(start, pattern_without_form)
     except (OSError, UnreadableTable):
-        return None, None
+        return MissingForm()
+
+    # Bytes that are not UTF-8 do not say which encoding they are in, so the most common one is
+    # proposed.
     missing_encoding = None
     if encoding == UTF8 and not _is_utf8(start):
         missing_encoding = OTHER_ENCODING
 
     first_line = _decode_first_line(start, missing_encoding or encoding)
     if _find_stated_delimiter(first_line) is not None:
-        return None, missing_encoding
-    return find_other_delimiter(first_line, TABLE_FORMATS[format_name]), missing_encoding
+        return MissingForm(encoding=missing_encoding)
+    delimiter = find_other_delimiter(first_line, TABLE_FORMATS[format_name])
+    return MissingForm(delimiter, missing_encoding)
 
 
 def _is_utf8(start: bytes) -> bool:
@@ -213,8 +226,12 @@ class _TableReader:
         self._form = form
         self._issues: list[ImportIssue] = []
         self._line = 0
+        """Number of the last line that was read."""
         self._offset = 0
-        """Position after the last line. It stays 0 if lines are not found by their bytes."""
+        """Position after this line. It stays 0 in UTF-16 and UTF-32, whose lines are found only
+        after the text is decoded.
+        """
+        # The limit of the module, which holds for the whole process, is 128 KB.
         csv.field_size_limit(MAX_LINE_BYTES)
         self._rows = csv.reader(self._read_lines(), delimiter=form.delimiter, strict=True)
         if form.has_separator_line:

@@ -168,10 +168,11 @@ def _parse_number(value: Any) -> int | float | None:
 
 
 def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:
-    """Return whether a value means pass (true) or fail (false) by a rule. None if the value is null
-    or empty.
+    """Return whether a value means pass (true) or fail (false) by a rule. None if the value, or
+    what the rule finds in it, is null or empty.
 
-    Raises NotAVerdict for a value that the rule does not know. The meaning is never guessed.
+    Raises NotAVerdict for a text that the rule does not know, and UnreadableValue for a value that
+    is no number where the rule needs one. The meaning is never guessed.
     """
     if value is None or value == "":
         return None
@@ -180,12 +181,10 @@ def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:
     # search.
     if rule.pattern is not None and not _is_verdict_text(rule, value):
         answer = _find_last_match(rule, value)
+
     if rule.pass_at is not None:
         number = to_number(answer)
-        if number is None:
-            return None
-        return number >= rule.pass_at
-
+        return None if number is None else number >= rule.pass_at
     if not _is_verdict_text(rule, answer):
         raise NotAVerdict(f"is not a verdict: {quote(answer)}")
     return normalize_verdict_text(answer) in rule.passes

@@ -46,16 +46,17 @@ def apply_task_incident(item: Item, cells: dict[str, str], response: str) -> Non
     """
     errors = as_list(item.extra.metadata.get(columns.ERRORS))
     item.ended = _describe_first_error(errors)
+    is_error = response.startswith(ERROR_PREFIX)
+    is_empty = not response.strip()
     is_cut = _ends_with_result(item, cells, response)
-    has_no_answer = not response.strip() or response.startswith(ERROR_PREFIX)
 
-    if response.startswith(ERROR_PREFIX):
+    if is_error:
         apply_incident(item, make_error_incident(response, RESPONSE, is_marked=False))
-    elif has_no_answer or is_cut:
-        _apply_missing_answer(item, errors, is_cut=is_cut, is_empty=has_no_answer)
+    elif is_empty or is_cut:
+        _apply_missing_answer(item, errors, is_cut=is_cut, is_empty=is_empty)
     else:
         _check_answer(item, cells, response, errors)
-    if has_no_answer:
+    if is_error or is_empty:
         item.extra.metadata[NO_ANSWER_KEY] = True
 
 

@@ -90,6 +90,7 @@ class _RunContext:
     """Task id -> record of the task file, if the results do not contain the tasks."""
     diagnoses: dict[str, dict[str, str]] = field(default_factory=dict)
     known_ids: set[str] = field(default_factory=set)
+    """Ids of the tasks that have a result, and of the items so far."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
@@ -102,14 +103,14 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     issues: list[ImportIssue] = []
     statistics = _read_statistics(files.statistics, issues)
     plan.run.official_metrics = statistics
-    context = _RunContext(files, _find_judge_name(statistics))
-    if files.diagnosis is not None:
-        context.diagnoses = _read_diagnoses(files.diagnosis, issues)
-    tasks = _read_tasks(files.tasks, issues) if files.tasks else {}
+    diagnoses = _read_diagnoses(files.diagnosis, issues) if files.diagnosis is not None else {}
+    tasks = _read_tasks(files.tasks, issues) if files.tasks is not None else {}
+    yield from issues
+
+    context = _RunContext(files, _find_judge_name(statistics), diagnoses=diagnoses)
     # The scorer copies the columns of the tasks, so only other results lack them.
     if not files.is_scored:
         context.tasks = tasks
-    yield from issues
 
     copied_lines = files.scored_copy.lines if files.scored_copy is not None else frozenset()
     for record in read_csv_records(files.results):

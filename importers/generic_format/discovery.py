@@ -211,23 +211,24 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     # A trace of Langfuse has its calls in observations, so its input and output are not enough.
     if isinstance(value.get("observations"), list):
         return value
-    value = decode_texts(value)
-    request = find_request(value)
-    response = find_response(value)
-    has_request = has_messages(request) or (request is not value and has_prompt(request))
-    is_exchange = has_request or has_reply(response) or is_failed_request(value)
-    if not is_exchange and not is_conversation(value):
+
+    line = decode_texts(value)
+    request = find_request(line)
+    response = find_response(line)
+    has_request = has_messages(request) or (request is not line and has_prompt(request))
+    is_exchange = has_request or has_reply(response) or is_failed_request(line)
+    if not is_exchange and not is_conversation(line):
         return value
 
-    messages = _list_messages(value, request, response)
-    id_field = find_id_field(value)
+    messages = _list_messages(line, request, response)
+    id_field = find_id_field(line)
     return {
-        "id": str(value[id_field]) if id_field else f"chat_{line_number}",
+        "id": str(line[id_field]) if id_field else f"chat_{line_number}",
         "category": "chat",
         "messages": messages,
-        "tools": _list_tools(value, request, response),
-        **asdict(read_token_counts(response or value)),
-        "extra": _collect_metadata(value, messages),
+        "tools": _list_tools(line, request, response),
+        **asdict(read_token_counts(response or line)),
+        "extra": _collect_metadata(line, messages),
     }
 
 

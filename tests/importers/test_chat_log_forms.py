@@ -223,6 +223,12 @@ def test_parameters_of_tools_are_read_beside_plain_messages(tmp_path: Path, form
     assert item.issues == []
 
 
+def test_record_with_tools_as_text_and_without_messages_is_no_chat_log(tmp_path: Path) -> None:
+    line = {"question": "How warm is it?", "tools": json.dumps([{"name": "f"}])}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(line))
+    assert discover([tmp_path]).plans == []
+
+
 @pytest.mark.parametrize("tools", ["f(city)", [{"name": "f", "parameters": SCHEMA}, "g"]])
 def test_tool_that_is_no_object_is_an_issue(tmp_path: Path, tools: Any) -> None:
     item = read_one(tmp_path, {"messages": [QUESTION, REPLY], "tools": tools})

@@ -33,23 +33,26 @@ def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIss
     """Yield the messages of a Mistral conversation.
 
     The model writes its reply as several entries, such as a text and calls. All its entries until
-    another role become one message.
+    another role become one message, whose place is that of the first one.
     """
     reply: list[Fragment] = []
+    reply_path = ""
     for index, entry in enumerate(entries):
         path = f"outputs[{index}]"
         fragments = yield from collect_fragments(_read_entry(as_object(entry), entry, path=path))
         role = ROLES_BY_ENTRY.get(values.get_type(entry), "assistant")
         if role == "assistant":
+            if not reply:
+                reply_path = path
             reply.extend(fragments)
             continue
         # An entry of another role ends the reply.
         if reply:
-            yield assemble_message("assistant", reply, path=path)
+            yield assemble_message("assistant", reply, path=reply_path)
             reply = []
         yield assemble_message(role, fragments, path=path)
     if reply:
-        yield assemble_message("assistant", reply, path="outputs")
+        yield assemble_message("assistant", reply, path=reply_path)
 
 
 def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Reading]:

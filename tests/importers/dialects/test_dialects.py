@@ -502,3 +502,15 @@ def test_repeated_argument_in_the_text_of_a_call_is_an_issue() -> None:
 def test_unknown_style_is_refused() -> None:
     with pytest.raises(UnknownStyle, match="unknown style xml"):
         read_text_calls("x", "xml")
+
+
+def test_reply_of_several_mistral_entries_has_the_place_of_the_first() -> None:
+    entries = [
+        {"type": "message.output", "role": "assistant", "content": "I look."},
+        {"type": "function.call", "tool_call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function.result", "tool_call_id": "c", "result": "18"},
+        {"type": "message.output", "role": "assistant", "content": "18 degrees."},
+    ]
+    conversation = read_conversation({"outputs": entries})
+    places = [message.path for message in conversation.messages]
+    assert places == ["outputs[0]", "outputs[2]", "outputs[3]"]

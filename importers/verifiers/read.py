@@ -302,16 +302,25 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
 
 
 def _add_prompt(item: Item, episode: JsonObject) -> None:
-    """Show the question of an episode that has no trace, because the agent never started."""
+    """Show the question of an episode that has no trace, because the agent never started.
+
+    It is a text or a list of messages, which a system prompt can precede.
+    """
     data = as_object(as_object(episode.get("task")).get("data"))
     messages: list[Any] = []
+    places: list[str] = []
     if data.get("system_prompt"):
         messages.append({"role": "system", "content": data["system_prompt"]})
-    if isinstance(data.get("prompt"), str):
-        messages.append({"role": "user", "content": data["prompt"]})
-    # A prompt that is no text is a list of messages.
-    messages += as_list(data.get("prompt"))
-    places = [f"task.data.prompt[{index}]" for index in range(len(messages))]
+        places.append("task.data.system_prompt")
+
+    prompt = data.get("prompt")
+    if isinstance(prompt, str):
+        messages.append({"role": "user", "content": prompt})
+        places.append("task.data.prompt")
+    for index, message in enumerate(as_list(prompt)):
+        messages.append(message)
+        places.append(f"task.data.prompt[{index}]")
+
     conversation = read_messages(messages, places)
     if messages:
         fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))

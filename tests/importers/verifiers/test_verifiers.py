@@ -471,6 +471,18 @@ def test_trace_without_messages_is_an_issue(traces: Path) -> None:
     assert "traces.nodes: no messages were found" in [issue.what for issue in items[0].issues]
 
 
+def test_issue_of_a_prompt_counts_its_messages_without_the_system_prompt(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    unknown = {"role": "user", "content": [{"type": "hologram"}]}
+    rows[0]["task"]["data"] |= {"system_prompt": "Be brief.", "prompt": [unknown]}
+    rows[0]["traces"] = []
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    places = [issue.what.partition(": ")[0] for issue in items[0].issues]
+    assert "task.data.prompt[0].content[0]" in places
+
+
 # -- writing back
 
 

@@ -89,14 +89,15 @@ def _read_role(
 ) -> Generator[ParsedMessage | MessageIssue, None, Role | None]:
     """Return the role of a content, and yield issues about it.
 
-    The API takes a content without a role for the user's. None if the role is unknown, or the
-    content is no object.
+    The API takes a content without a role for the user's. If the role is unknown, or the content is
+    no object, it is yielded as a message that was not read, and None is returned.
     """
     if isinstance(content, dict) and "role" not in content:
         what = "content without a role, taken for the user's"
         yield MessageIssue(what, path=path, severity="notice")
         return "user"
-    return (yield from read_known_role(content, path=path))
+    role = yield from read_known_role(content, path=path)
+    return role
 
 
 def read_candidates(candidates: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:

@@ -54,12 +54,17 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield a message, and issues about what is not read."""
+    """Yield a message, and issues about what is not read.
+
+    A value without a known role, also one that is no object, is yielded as a message that was not
+    read.
+    """
     if isinstance(message, dict):
         message = {OLD_FIELDS.get(name, name): value for name, value in message.items()}
     role = yield from read_known_role(message, path=path)
     if role is None:
         return
+
     yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
     readings = values.read_text_or_parts(message.get("content"), _read_part, path=f"{path}.content")
     fragments = yield from collect_fragments(readings)

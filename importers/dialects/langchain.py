@@ -127,21 +127,26 @@ def _find_role(fields: dict[str, Any]) -> Role | None:
 
 
 def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> Iterator[Reading]:
-    """Yield the fragments of a message that is no result of a call.
-
-    LangChain puts calls into `tool_calls`, those with malformed arguments into
-    `invalid_tool_calls`, and the provider's own form of the message into `additional_kwargs`.
-    """
+    """Yield the fragments of a message that is no result of a call."""
     has_calls = bool(fields.get("tool_calls") or fields.get("invalid_tool_calls"))
     yield from _read_content(
         fields.get("content"), path=f"{path}.content", role=role, has_calls=has_calls
     )
-
     additional = as_object(fields.get("additional_kwargs"))
     reasoning = additional.get("reasoning_content")
     if isinstance(reasoning, str):
         yield Reasoning(reasoning)
+    yield from _read_calls(fields, path=path)
 
+    # The provider's own calls repeat the others. They count only if there are no others.
+    blocks = as_list(fields.get("content"))
+    has_call_blocks = any(values.get_type(block) in REPEATED_CALL_BLOCKS for block in blocks)
+    if not has_calls and not has_call_blocks:
+        yield from openai_chat.read_calls(additional, path=f"{path}.additional_kwargs")
+
+
+def _read_calls(fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the calls of a message, and those whose arguments LangChain could not read."""
     for name in ("tool_calls", "invalid_tool_calls"):
         calls = fields.get(name)
         if calls is not None and not isinstance(calls, list):
@@ -150,12 +155,6 @@ def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> It
         yield from _read_call(call, path=f"{path}.tool_calls[{index}]")
     for index, call in enumerate(as_list(fields.get("invalid_tool_calls"))):
         yield from _read_invalid_call(call, path=f"{path}.invalid_tool_calls[{index}]")
-
-    # The provider's own calls repeat the others. They count only if there are no others.
-    blocks = as_list(fields.get("content"))
-    has_call_blocks = any(values.get_type(block) in REPEATED_CALL_BLOCKS for block in blocks)
-    if not has_calls and not has_call_blocks:
-        yield from openai_chat.read_calls(additional, path=f"{path}.additional_kwargs")
 
 
 def _read_call(call: Any, *, path: str) -> Iterator[Reading]:

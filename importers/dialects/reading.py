@@ -81,17 +81,19 @@ class ContentReader(Protocol):
 def read_message(
     message: Any, known_fields: Container[str], read_content: ContentReader, *, path: str
 ) -> Generator[ParsedMessage | MessageIssue, None, ParsedMessage | None]:
-    """Read a message that has a field `role`, and return it. Fields that are not known, and what
-    cannot be read, are yielded as issues.
+    """Read a message that has a field `role`.
 
-    If the role is unknown, the message is yielded as one that was not read, and None is returned.
+    Yields an issue for each field that is not known, and for what cannot be read. Returns the
+    message, as the value of `yield from`. If the role is unknown, the message is yielded as one
+    that was not read, and None is returned.
     """
     role = yield from read_known_role(message, path=path)
     if role is None:
         return None
     yield from values.report_unknown_fields(message, known_fields, path=path)
     fragments = yield from collect_fragments(read_content(message, role, path=path))
-    return (yield from make_message(role, fragments, message, path=path))
+    parsed = yield from make_message(role, fragments, message, path=path)
+    return parsed
 
 
 def make_message(

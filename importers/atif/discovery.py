@@ -205,18 +205,10 @@ def _plan_jobs(
         files: All opened files.
         found: Gets the plans of the runs, their files and issues.
     """
-    trials_by_run: defaultdict[tuple[Path, TrialOrigin], list[TrialFiles]] = defaultdict(list)
-    for folder, files_of_trial in files_by_trial.items():
+    for files_of_trial in files_by_trial.values():
         found.claimed.update(files_of_trial)
-        trial = _collect_trial_files(folder, files_of_trial)
-        if trial is None:
-            what = "the trial has neither a result nor a trajectory, so it is not imported"
-            found.issues.append(ImportIssue(str(folder), what=what, severity="notice"))
-            continue
-        job_folder = folder.parent
-        trials_by_run[job_folder, _identify_trial(folder, trial)].append(trial)
 
-    for (job_folder, origin), trials in trials_by_run.items():
+    for (job_folder, origin), trials in _group_trials_by_run(files_by_trial, found).items():
         job_files = [job_folder / name for name in JOB_FILES]
         found.claimed.update(path for path in job_files if path in files)
         job_result = job_folder / JOB_RESULT
@@ -226,6 +218,25 @@ def _plan_jobs(
             evals_key=origin.evals_key,
         )
         found.plans.append(_plan_job(job_folder, origin, data))
+
+
+def _group_trials_by_run(
+    files_by_trial: dict[Path, list[Path]], found: DiscoveredRuns
+) -> dict[tuple[Path, TrialOrigin], list[TrialFiles]]:
+    """Return the trials of each run, which is a job with an agent, a model and a dataset.
+
+    A folder without a trial adds a notice to `found`.
+    """
+    trials_by_run: defaultdict[tuple[Path, TrialOrigin], list[TrialFiles]] = defaultdict(list)
+    for folder, files_of_trial in files_by_trial.items():
+        trial = _collect_trial_files(folder, files_of_trial)
+        if trial is None:
+            what = "the trial has neither a result nor a trajectory, so it is not imported"
+            found.issues.append(ImportIssue(str(folder), what=what, severity="notice"))
+            continue
+        job_folder = folder.parent
+        trials_by_run[job_folder, _identify_trial(folder, trial)].append(trial)
+    return trials_by_run
 
 
 def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:

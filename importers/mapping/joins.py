@@ -121,18 +121,22 @@ def _add_row(loaded: LoadedJoin, record: MappedRecord, values: Sequence[Value]) 
         loaded.issues.append(ImportIssue(str(record.file), record.line, what=what))
         return
 
-    # The groups of the pattern `name` must be those of the item. Other texts about the file, such
-    # as its path, may differ.
-    groups: dict[str, str] = {}
-    if join.files.name is not None:
-        names = join.files.name.groupindex
-        groups = {name: record.groups[name] for name in names if name in record.groups}
     row = JoinRow(
         f"{record.file.name}:{record.line}",
-        groups=groups,
+        groups=_select_groups(join, record),
         values={value.key: find_value(value, record) for value in values},
     )
     loaded.rows.setdefault(key, []).append(row)
+
+
+def _select_groups(join: Join, record: MappedRecord) -> dict[str, str]:
+    """Return the groups of the pattern `name` in the name of a row's file, which must be those of
+    the item. Other texts about the file, such as its path, may differ.
+    """
+    if join.files.name is None:
+        return {}
+    names = join.files.name.groupindex
+    return {name: record.groups[name] for name in names if name in record.groups}
 
 
 def _find_key(join: Join, record: MappedRecord) -> str | None:

@@ -112,6 +112,16 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     if not files.is_scored:
         context.tasks = tasks
 
+    yield from _read_results(context)
+    if files.tasks is not None:
+        yield from _report_not_run(tasks, context.known_ids)
+
+
+def _read_results(context: _RunContext) -> Iterator[Item | ImportIssue]:
+    """Yield an item for each record of the result file, and issues. Notes the tasks with a result
+    in `context.known_ids`.
+    """
+    files = context.files
     copied_lines = files.scored_copy.lines if files.scored_copy is not None else frozenset()
     for record in read_csv_records(files.results):
         if isinstance(record, ImportIssue):
@@ -124,8 +134,6 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
             yield ImportIssue(str(files.results), record.line, what=what, severity="error")
         else:
             yield _make_item(record, context)
-    if files.tasks is not None:
-        yield from _report_not_run(tasks, context.known_ids)
 
 
 def _read_statistics(path: Path | None, issues: list[ImportIssue]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from fcreview.importers.common.csv_records import CsvRecord, read_csv_records
 from fcreview.importers.common.json_text import parse_json_text
-from fcreview.importers.common.records import is_number
+from fcreview.importers.common.records import is_number, list_objects
 from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable_reviews
 from fcreview.importers.mcp_atlas import columns
 from fcreview.importers.mcp_atlas.discovery import SPLITS, STATISTICS, RunFiles
@@ -165,16 +165,9 @@ def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
     """Return the cells of a record with the new scores of its claims, and with the coverage and the
     counts that follow from them.
 
-    The coverage is the mean score. As in the official `score_claims.py`, a claim without a score
-    counts as 0, and a claim from 0.5 to below 1 as partly covered. `details` has the new scores.
+    `details` has the new scores.
     """
-    scores = [claim.get("score") for claim in details["per_claim"] if isinstance(claim, dict)]
-    numbers = [float(score) if is_number(score) else 0.0 for score in scores]
-    coverage = round(sum(numbers) / len(numbers), COVERAGE_DECIMALS)
-    n_full = sum(number >= FULL_SCORE for number in numbers)
-    n_partial = sum(PARTIAL_SCORE <= number < FULL_SCORE for number in numbers)
-
-    figures = {columns.COVERAGE: coverage, columns.FULLY: n_full, columns.PARTIALLY: n_partial}
+    figures = _compute_figures(details)
     cells = dict(record.cells)
     for column, figure in figures.items():
         has_decimal_comma = "," in cells.get(column, "")
@@ -182,6 +175,23 @@ def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
         cells[column] = text.replace(".", ",") if has_decimal_comma else text
     cells[columns.DETAILS] = json.dumps(details | figures)
     return cells
+
+
+def _compute_figures(details: JsonObject) -> dict[str, float]:
+    """Return the coverage, which is the mean score of the claims, and the numbers of claims that
+    the answer covers fully and partly.
+
+    As in the official `score_claims.py`, a claim without a score counts as 0, and a claim from 0.5
+    to below 1 as partly covered.
+    """
+    claims = list_objects(details["per_claim"])
+    stated_scores = [claim.get("score") for claim in claims]
+    scores = [float(score) if is_number(score) else 0.0 for score in stated_scores]
+    return {
+        columns.COVERAGE: round(sum(scores) / len(scores), COVERAGE_DECIMALS),
+        columns.FULLY: sum(score >= FULL_SCORE for score in scores),
+        columns.PARTIALLY: sum(PARTIAL_SCORE <= score < FULL_SCORE for score in scores),
+    }
 
 
 def _encode(change: _Change, old_record: bytes) -> bytes:

@@ -83,23 +83,26 @@ def find_runs(
     for path, first_rollout in sorted_files.rollouts.items():
         if _is_beside_rollouts(path, sorted_files):
             continue
-
         run_files = _find_files_of_run(path, sorted_files, known_files, named_inputs)
-        first_rollout_by_owner = _find_first_rollouts(run_files, first_rollout)
-        # An owner has a model only if an agent has several.
-        has_several_models = any(
-            owner is not None and owner.model is not None for owner in first_rollout_by_owner
-        )
-        if has_several_models:
-            # The figures in the file of aggregates are those of all models together.
-            run_files = replace(run_files, aggregate=None)
-
-        for owner, first_of_owner in first_rollout_by_owner.items():
-            plan = _make_plan(path, first_of_owner, replace(run_files, owner=owner))
+        for plan in _plan_runs(run_files, first_rollout):
             runs.plans.append(plan)
             runs.claimed.update(plan.files)
         runs.claimed.update(_find_summaries(path, known_files))
     return runs
+
+
+def _plan_runs(files: RunFiles, first_rollout: JsonObject) -> Iterator[RunPlan]:
+    """Yield the import plan of each agent and, if an agent has several models, of each model."""
+    first_rollout_by_owner = _find_first_rollouts(files, first_rollout)
+    # An owner has a model only if an agent has several.
+    has_several_models = any(
+        owner is not None and owner.model is not None for owner in first_rollout_by_owner
+    )
+    if has_several_models:
+        # The figures in the file of aggregates are those of all models together.
+        files = replace(files, aggregate=None)
+    for owner, first_of_owner in first_rollout_by_owner.items():
+        yield _make_plan(files.rollouts, first_of_owner, replace(files, owner=owner))
 
 
 def _is_beside_rollouts(path: Path, found: _FoundFiles) -> bool:

@@ -144,32 +144,39 @@ STATISTICS: Mapping[str, Callable[[Scores], float]] = {
 
 
 def _compute_pass_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute NeMo Gym's metrics of k rollouts (attempts) of each task, for k = 1, 2, 3, …
+    """Compute NeMo Gym's metrics of k rollouts (attempts) of each task, for k = 1, 2, 3, …"""
+    rollouts_by_task = _group_by_task(items)
+    most_rollouts = max((len(rollouts) for rollouts in rollouts_by_task), default=0)
+    metrics: list[Metric] = []
+    for k in range(1, min(most_rollouts, MAX_K) + 1):
+        metrics += _compute_metrics_of_k(rollouts_by_task, k)
+    return metrics
+
+
+def _compute_metrics_of_k(rollouts_by_task: Sequence[Sequence[_Rollout]], k: int) -> list[Metric]:
+    """Compute NeMo Gym's metrics of k rollouts of each task.
 
     pass@k is the chance that at least one of k rollouts passes, avg-of-k the mean reward of the
     first k, and majority@k the reward of the answer that most of the first k gave.
     """
-    rollouts_by_task = _group_by_task(items)
     n_tasks = len(rollouts_by_task)
     rewards_by_task = [[rollout.reward for rollout in rollouts] for rollouts in rollouts_by_task]
+
+    # pass@k needs k rollouts. The other figures also use tasks with fewer.
+    tasks_with_k = [rewards for rewards in rewards_by_task if len(rewards) >= k]
+    pass_chances = [_estimate_pass_at_k(rewards, k) for rewards in tasks_with_k]
+    averages = [_compute_mean(rewards[:k]) for rewards in rewards_by_task]
+    metrics = [
+        _make_percentage(f"pass@{k}/accuracy", pass_chances, n_tasks),
+        _make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, n_tasks),
+    ]
+
     all_rollouts = chain.from_iterable(rollouts_by_task)
     has_answers = any(rollout.answer is not None for rollout in all_rollouts)
-    most_rollouts = max((len(rollouts) for rollouts in rollouts_by_task), default=0)
-
-    metrics: list[Metric] = []
-    for k in range(1, min(most_rollouts, MAX_K) + 1):
-        # pass@k needs k rollouts. The other figures also use tasks with fewer.
-        tasks_with_k = [rewards for rewards in rewards_by_task if len(rewards) >= k]
-        pass_chances = [_estimate_pass_at_k(rewards, k) for rewards in tasks_with_k]
-        metrics.append(_make_percentage(f"pass@{k}/accuracy", pass_chances, n_tasks))
-
-        averages = [_compute_mean(rewards[:k]) for rewards in rewards_by_task]
-        metrics.append(_make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, n_tasks))
-
-        if has_answers:
-            majorities = [_score_majority(rollouts[:k]) for rollouts in rollouts_by_task]
-            metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, n_tasks))
-        metrics += _compute_spread_across_runs(rewards_by_task, k)
+    if has_answers:
+        majorities = [_score_majority(rollouts[:k]) for rollouts in rollouts_by_task]
+        metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, n_tasks))
+    metrics += _compute_spread_across_runs(rewards_by_task, k)
     return metrics
 
 

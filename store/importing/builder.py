@@ -162,16 +162,17 @@ class StoreBuilder:
 
         database_folder = self._choose_database_folder()
         self._path = database_folder / workspace.store.name
+        # The file must be complete before DuckDB opens it. A missing file is created on opening.
         if copy_existing:
             self._copy_existing_store()
         self._connection = duckdb.connect()
         self._thread = database.QueryThread()
         self._open_file(database_folder)
+
         if copy_existing:
             self._prepare_existing_tables()
         else:
-            self._execute(read_schema_sql())
-            self._set_meta("schema_version", database.SCHEMA_VERSION)
+            self._create_tables()
         self._set_meta("build", secrets.token_hex(16))  # identifies the file
 
     def _choose_database_folder(self) -> Path:
@@ -209,6 +210,10 @@ class StoreBuilder:
         self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
         # For texts, zstd is eight times as fast to write as DuckDB's choice.
         self._execute("PRAGMA force_compression = 'zstd'")
+
+    def _create_tables(self) -> None:
+        self._execute(read_schema_sql())
+        self._set_meta("schema_version", database.SCHEMA_VERSION)
 
     def _prepare_existing_tables(self) -> None:
         if database.is_store_of_other_user(self._workspace):
@@ -315,22 +320,30 @@ class StoreBuilder:
         """Read the items in staging files into the table `item_rows`. The first item of each of
         these files must have the same position in its run.
         """
-        # The staged files have the columns of the table, and two lists of calls, which the table
-        # joins into one.
+        # The lists of golden and of predicted calls become one column of the table.
         column_types = self._get_column_types("item_rows")
-        columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
-        columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
+        staged_columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        staged_columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
         max_line_bytes = _find_max_line_bytes(files)
-        reader = read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)
-        names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
+        reader = read_json_sql(
+            staged_columns, max_line_bytes, omit_invalid_values=omit_invalid_values
+        )
 
-        # An item's position in the run is counted from the first item of its file.
-        position = f"{files[0].first_seq} + seq"
-        item_number = f"run::BIGINT * {ITEM_NUMBERS_PER_RUN} + {position}"
+        # A staged `seq` is counted from the first item of its file.
+        first_seq = files[0].first_seq
+        position = f"{first_seq} + seq"
+        sql_by_column = {
+            "item": f"run::BIGINT * {ITEM_NUMBERS_PER_RUN} + {position}",
+            "run": "run",
+            "seq": position,
+            "n_predicted": "len(predicted)",
+            "calls": "list_concat(golden, predicted)",
+        }
+        for name in _COPIED_COLUMNS:
+            sql_by_column[f'"{name}"'] = f'"{name}"'
         self._execute(
-            f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
-            f" SELECT {item_number}, run, {position}, len(predicted),"
-            f" list_concat(golden, predicted), {names} FROM {reader}",
+            f"INSERT INTO item_rows ({', '.join(sql_by_column)})"
+            f" SELECT {', '.join(sql_by_column.values())} FROM {reader}",
             [[to_duckdb_path(file.path) for file in files]],
         )
 

@@ -77,8 +77,15 @@ def _compare_files(
     """Add a stored run to `earlier` if its files show that it is an earlier import of the planned
     run.
 
-    The run is added to `earlier.contained` if the plan has all its files, and to `earlier.lost` if
-    its other result files no longer exist.
+    A stored run without a file of the plan is another run. Else, the results that only one of both
+    has tell what happened:
+
+    * The plan has all results of the stored run: the run is contained in the plan, if the plan also
+      has its scores. The same results with other scores are a run of their own.
+    * The stored run has more results, the plan has none of its own, and those of the stored run no
+      longer exist: they are lost.
+    * Both have results of their own, or those of the stored run still exist: they are different
+      runs, because two folders of results can share a score folder.
     """
     planned_files = _list_planned_files(workspace, plan)
     stored_files = _list_stored_files(stored)
@@ -86,15 +93,12 @@ def _compare_files(
         return
 
     key = build_run_key(workspace, plan.run)
-    other_results = stored_files.results - planned_files.results
-    if not other_results:
-        # The same results with other scores are a run of their own.
+    only_stored = stored_files.results - planned_files.results
+    only_planned = planned_files.results - stored_files.results
+    if not only_stored:
         if stored_files.scores <= planned_files.scores:
             earlier.contained.setdefault(key, []).append(stored)
-        return
-    # Two folders of results can share a score folder. Then they are different runs.
-    has_new_results = bool(planned_files.results - stored_files.results)
-    if not has_new_results and not _exists_any(workspace, other_results):
+    elif not only_planned and not _exists_any(workspace, only_stored):
         earlier.lost.setdefault(key, stored)
 
 

@@ -164,9 +164,10 @@ class ImportPlanner:
         second one becomes an import issue.
         """
         import_plan = ImportPlan()
+        # Languages are a part of the keys. Earlier imports are found by the languages that the
+        # planned runs state. All steps after it use the completed languages.
         earlier = find_earlier_imports(self._workspace, plans, self._index.runs)
-        # This can change the language of a run, which is a part of its key.
-        numbers_of_other_language = self._find_runs_with_new_language(plans)
+        numbers_of_other_language = self._reconcile_languages(plans)
         numbers = _RunNumbers(self._index, earlier, numbers_of_other_language)
 
         planned_keys: set[str] = set()
@@ -205,27 +206,37 @@ class ImportPlanner:
             return [stored.run_number]
         return [run.run_number for run in earlier.contained.get(run_key, [])]
 
-    def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
-        """Return the runs that were imported earlier with another language: the key of the planned
-        run -> the number of the stored run.
+    def _reconcile_languages(self, plans: Sequence[RunPlan]) -> dict[str, int]:
+        """Complete the language of planned runs, and return which stored runs are replaced because
+        their language is another one: the key of the planned run -> the number of the stored run.
 
-        The language changes if the user names one, or if a dataset states one. The planned run then
-        replaces the stored run. A planned run without a language gets that of the stored run.
+        The language changes if the user names one, or if a dataset states one. A planned run
+        without a language gets that of the stored run, and then has the key of the stored run.
+        """
+        numbers = {}
+        for plan, stored_run in self._find_runs_of_other_language(plans):
+            if plan.run.language:
+                key = build_run_key(self._workspace, plan.run)
+                numbers[key] = stored_run.run_number
+            else:
+                plan.run.language = stored_run.info.language
+        return numbers
+
+    def _find_runs_of_other_language(
+        self, plans: Sequence[RunPlan]
+    ) -> list[tuple[RunPlan, StoredRun]]:
+        """Return the planned runs that were imported earlier with another language, each with the
+        stored run. In all but the language, both runs are the same.
         """
         earlier_runs = self._find_stored_runs_without_plan(plans)
-        numbers = {}
+        pairs = []
         for plan in plans:
-            key = build_run_key(self._workspace, plan.run)
+            is_stored = build_run_key(self._workspace, plan.run) in self._index.runs
             results = [self._workspace.to_stored_path(path) for path in plan.results]
             earlier_run = earlier_runs.get(_make_language_free_key(plan.run, results))
-            if earlier_run is None or key in self._index.runs:
-                continue
-            if plan.run.language:
-                numbers[key] = earlier_run.run_number
-            else:
-                # With this language, the planned run has the key of the stored run.
-                plan.run.language = earlier_run.info.language
-        return numbers
+            if earlier_run is not None and not is_stored:
+                pairs.append((plan, earlier_run))
+        return pairs
 
     def _find_stored_runs_without_plan(
         self, plans: Sequence[RunPlan]
@@ -241,24 +252,36 @@ class ImportPlanner:
         return runs
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of each up-to-date run.
-
-        A new run gets the folders that most runs have.
-        """
-        most_common = () if self._options.forget else self._dataset_folders.most_common_folders
+        """Remember the dataset folders of each up-to-date run."""
+        # What is remembered below does not change which folders most runs had.
+        most_common = self._dataset_folders.most_common_folders
         for number, plan in import_plan.plans.items():
             # The folders of a failed run may be wrong.
             status = import_plan.summary_rows[number]["status"]
             if status not in ("imported", "unchanged"):
                 continue
 
-            folders = select_folders_with_dataset(self._options.folders, plan)
-            has_folders = bool(folders or self._dataset_folders.get_dataset_folders(plan.run))
-            if not has_folders:
-                folders = select_folders_with_dataset(most_common, plan)
-            if folders or self._options.forget:
+            if self._options.forget:
+                folders = select_folders_with_dataset(self._options.folders, plan)
+                self._dataset_folders.remember_folders(plan.run, folders)
+                continue
+            folders = self._choose_new_dataset_folders(plan, most_common)
+            if folders:
                 self._dataset_folders.remember_folders(plan.run, folders)
         self._dataset_folders.save()
+
+    def _choose_new_dataset_folders(
+        self, plan: RunPlan, most_common: Sequence[Path]
+    ) -> tuple[Path, ...]:
+        """Return the folders of --data with the run's dataset, which replace the remembered ones.
+
+        A run for which no folder is named or remembered gets the folders that most runs have. An
+        empty result leaves what is remembered.
+        """
+        named = select_folders_with_dataset(self._options.folders, plan)
+        if named or self._dataset_folders.get_dataset_folders(plan.run):
+            return named
+        return select_folders_with_dataset(most_common, plan)
 
     def _add_run_to_plan(
         self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None
@@ -272,27 +295,28 @@ class ImportPlanner:
         """
         row = import_plan.summary_rows[job.run_number]
         plan = job.plan
-        lost_dataset = self._note_missing_folders(row, plan, stored_run)
+        missing_dataset = self._find_missing_dataset(plan, stored_run)
+        _note_missing_folders(row, plan, missing_dataset)
+
         if stored_run is None:
             import_plan.jobs.append(job)
-        elif lost_dataset or plan.lost_score_folder:
-            # Without its dataset or its scores, an import would lose what the last one had.
+            return
+        # Without its dataset or its scores, an import would lose what the last one had.
+        if missing_dataset.is_lost or plan.lost_score_folder:
             row["status"] = self._describe_kept_run(
-                job, stored_run, is_dataset_lost=bool(lost_dataset)
+                job, stored_run, is_dataset_lost=missing_dataset.is_lost
             )
             import_plan.skipped_plans.append(plan)
             _keep_stored_run(import_plan, job, stored_run)
-        elif self._is_up_to_date(job, stored_run):
-            # The files have the same content. New times are stored, so that the content need not
-            # be compared again.
-            if _has_new_mtimes(job, stored_run):
-                job.sources = _add_stored_hashes(job.sources, stored_run.sources)
-                import_plan.new_mtime_jobs.append(job)
+            return
+        if self._is_up_to_date(job, stored_run):
+            _plan_new_mtimes(import_plan, job, stored_run)
             _keep_stored_run(import_plan, job, stored_run)
-        else:
-            import_plan.jobs.append(job)
-            if not plan.has_importer_version(stored_run.import_fingerprint):
-                import_plan.upgraded.add(job.run_number)
+            return
+
+        import_plan.jobs.append(job)
+        if not plan.has_importer_version(stored_run.import_fingerprint):
+            import_plan.upgraded.add(job.run_number)
 
     def _describe_kept_run(
         self, job: ReadJob, stored_run: StoredRun, *, is_dataset_lost: bool
@@ -305,39 +329,26 @@ class ImportPlanner:
             lost_kinds.append("data")
         if job.plan.lost_score_folder:
             lost_kinds.append("score")
-        is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
+        is_unchanged = self._has_same_sources(job, stored_run, ignored_kinds=lost_kinds)
         return "kept" if is_unchanged else "outdated"
 
-    def _note_missing_folders(
-        self, row: dict[str, Any], plan: RunPlan, stored_run: StoredRun | None
-    ) -> Path | None:
-        """Write into the summary of a run which folders of datasets and scores are missing.
+    def _find_missing_dataset(self, plan: RunPlan, stored_run: StoredRun | None) -> _MissingDataset:
+        """Return which dataset folder of a run is missing.
 
-        Returns the folder of the dataset of the last import, if that dataset is lost.
-
-        Args:
-            row: The summary of the run's import. It is changed.
-            plan: The files of the run.
-            stored_run: The run in the store, if it was imported before.
+        If the user names new folders, or forgets the folders (--forget-data), the earlier folders
+        no longer count, so none is missing.
         """
         remembered = self._dataset_folders.get_dataset_folders(plan.run)
         named = select_folders_with_dataset(self._options.folders, plan)
         has_new_folders = not set(named).issubset(remembered)
-        lost_dataset = None
-        # New folders, or the wish to forget, replace what is remembered.
         if self._options.forget or has_new_folders:
-            remembered = ()
-        elif stored_run:
-            lost_dataset = find_folder_of_lost_dataset(
-                self._workspace, plan, stored_run, remembered
-            )
+            return _MissingDataset(folder=None, is_lost=False)
 
-        missing_dataset = lost_dataset or find_folder_without_dataset(plan, remembered)
-        if missing_dataset is not None:
-            row["missing_dataset"] = str(missing_dataset)
-        if plan.lost_score_folder:
-            row["missing_scores"] = str(plan.lost_score_folder)
-        return lost_dataset
+        if stored_run is not None:
+            folder = find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
+            if folder is not None:
+                return _MissingDataset(folder, is_lost=True)
+        return _MissingDataset(find_folder_without_dataset(plan, remembered), is_lost=False)
 
     def _is_up_to_date(self, job: ReadJob, stored_run: StoredRun) -> bool:
         """Whether the store has a run as it would be imported now: from the same files, with the
@@ -362,31 +373,64 @@ class ImportPlanner:
         """
         number = stored.run_number
         job = ReadJob(number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path))
-        has_same_scores = self._has_same_sources(job, stored, ("result", "data", "log"))
+        has_same_scores = self._has_same_sources(
+            job, stored, ignored_kinds=("result", "data", "log")
+        )
         row = _make_summary_row(number, stored.info)
         row["status"] = "kept" if has_same_scores else "outdated"
         row |= {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.info.dataset}
         import_plan.summary_rows[number] = row
         import_plan.skipped_plans.append(plan)
-
-        what = (
-            f"the results of run {stored.info.model} no longer exist. fcreview keeps the last"
-            f" import ({format_count(stored.n_items, 'item')})"
-        )
-        if not has_same_scores:
-            what += " and does not import scores that changed since then"
-        issue = ImportIssue(stored.info.path, None, what=what, severity="notice")
-        import_plan.issues.append(issue)
+        import_plan.issues.append(_report_lost_results(stored, has_same_scores=has_same_scores))
 
     def _has_same_sources(
-        self, job: ReadJob, stored_run: StoredRun, lost_kinds: Sequence[str]
+        self, job: ReadJob, stored_run: StoredRun, *, ignored_kinds: Sequence[str]
     ) -> bool:
-        """Whether all files are unchanged, apart from those of the kinds whose folder is
-        missing.
-        """
-        now = [source for source in job.sources if source.kind not in lost_kinds]
-        before = [source for source in stored_run.sources if source.kind not in lost_kinds]
+        """Whether the files of all kinds but the ignored ones are unchanged."""
+        now = [source for source in job.sources if source.kind not in ignored_kinds]
+        before = [source for source in stored_run.sources if source.kind not in ignored_kinds]
         return is_content_unchanged(self._workspace, now, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _MissingDataset:
+    """The dataset folder that an import of a run did not find."""
+
+    folder: Path | None
+    """None if no folder is missing."""
+    is_lost: bool
+    """Whether the last import of the run had the dataset."""
+
+
+def _note_missing_folders(
+    row: dict[str, Any], plan: RunPlan, missing_dataset: _MissingDataset
+) -> None:
+    """Write into the summary row of a run which folders are missing."""
+    if missing_dataset.folder is not None:
+        row["missing_dataset"] = str(missing_dataset.folder)
+    if plan.lost_score_folder:
+        row["missing_scores"] = str(plan.lost_score_folder)
+
+
+def _plan_new_mtimes(import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun) -> None:
+    """Plan to store the modification times of a run whose files have the same content as before.
+
+    With equal times, the next import need not compare the content again.
+    """
+    if _has_new_mtimes(job, stored_run):
+        job.sources = _add_stored_hashes(job.sources, stored_run.sources)
+        import_plan.new_mtime_jobs.append(job)
+
+
+def _report_lost_results(stored: StoredRun, *, has_same_scores: bool) -> ImportIssue:
+    """Return the notice that a run keeps its last import, because its results were deleted."""
+    what = (
+        f"the results of run {stored.info.model} no longer exist. fcreview keeps the last"
+        f" import ({format_count(stored.n_items, 'item')})"
+    )
+    if not has_same_scores:
+        what += " and does not import scores that changed since then"
+    return ImportIssue(stored.info.path, None, what=what, severity="notice")
 
 
 def _report_second_run(run: Run) -> ImportIssue:
@@ -556,17 +600,21 @@ class _Import:
         """Import the runs that have changed, and return what was done. Without changes, the store
         stays.
         """
-        planner = self._plan_import()
-        plan = self._plan
+        planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
+        plan = planner.plan_import(self.plans)
+        self._set_plan(plan)
         if self._has_changes():
             self._build_store()
+
+        # Only now is known which runs failed. Their dataset folders are not remembered.
         planner.save_dataset_folders(plan)
+        # An importer can find parts of a run's name while it reads the run.
         self._name_runs()
         return ImportSummary(
             list(plan.summary_rows.values()),
             self._all_issues,
             rebuild_reason=self._index.rebuild_reason or "",
-            n_upgraded=sum(plan.summary_rows[run]["status"] == "imported" for run in plan.upgraded),
+            n_upgraded=_count_imported_upgrades(plan),
         )
 
     def _has_changes(self) -> bool:
@@ -575,7 +623,9 @@ class _Import:
         return has_changes or not self._index.usable
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
-        self._plan_import()
+        """Return the summary of an import that need not write, or None if runs must be read."""
+        planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
+        self._set_plan(planner.plan_import(self.plans))
         if self._plan.jobs or not self._index.usable:
             return None
         self._name_runs()
@@ -590,13 +640,11 @@ class _Import:
         for number, row in self._plan.summary_rows.items():
             row["run_name"] = names.get(number) or sanitize(row["model"])
 
-    def _plan_import(self) -> ImportPlanner:
-        """Decide which runs to read, and note the runs and issues that are known before reading."""
-        planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
-        self._plan = planner.plan_import(self.plans)
+    def _set_plan(self, plan: ImportPlan) -> None:
+        """Set the plan, and with it the runs and issues that are known before reading."""
+        self._plan = plan
         self._named_runs = self._collect_stored_runs()
         self._all_issues = self._collect_issues_before_reading()
-        return planner
 
     def _collect_stored_runs(self) -> dict[int, Run]:
         """Return the stored runs that this import keeps, with their new names, by number."""
@@ -630,7 +678,9 @@ class _Import:
         """Read the planned runs in worker processes, write a new store, and replace the old one if
         anything changed.
 
-        Workers write the items of a run to staging files, which DuckDB then loads.
+        Workers write the items of a run to staging files, which DuckDB then loads. The first
+        outcome is awaited before the new store is opened, because it starts the worker processes:
+        a process with DuckDB's threads cannot be forked safely.
         """
         folder = self.workspace.temporary / str(os.getpid())
         self.workspace.files.remove(folder)
@@ -644,7 +694,6 @@ class _Import:
             self.on_progress,
         )
         try:
-            # The worker processes are forked before DuckDB starts threads.
             all_outcomes = _start_reading(outcomes)
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 self._update_unread_runs(builder)
@@ -654,6 +703,7 @@ class _Import:
                 if has_changes or not self._index.usable:
                     self._finish_store(builder, shared_rows)
         finally:
+            # This ends workers that still write to the folder.
             outcomes.close()
             self.workspace.files.remove(folder)
 
@@ -683,33 +733,43 @@ class _Import:
         read more runs.
 
         A run that could not be read is recorded as failed. Returns the files with the function docs
-        and questions of the others.
+        and questions that the loaded runs need; empty if no run was loaded. A process writes each
+        doc only once, so a run can need those of a part that failed (`other_shared_rows`).
         """
         shared_rows: list[StagedFile] = []
         other_shared_rows: list[StagedFile] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
             other_shared_rows += outcome.other_shared_rows
-            if outcome.staged is None:
-                self._record_failure(outcome, outcome.error or "the run could not be read")
+            staged = self._take_staged_run(outcome)
+            if staged is None:
                 continue
-            reason = _explain_unreadable_run(outcome.job.plan, outcome.staged)
-            if reason is not None:
-                self._record_failure(outcome, reason)
-                continue
-
-            # Issues of the plan are about the run as a whole, so they come first and have no item.
-            plan_issues = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
-            outcome.staged.issues = plan_issues + outcome.staged.issues
-            shared_rows += outcome.staged.shared_rows
+            shared_rows += staged.shared_rows
 
             batch.append(outcome)
             if _measure_staged_bytes(batch) >= BATCH_BYTES:
                 self._load_batch(builder, batch)
                 batch = []
         self._load_batch(builder, batch)
-        # Without a run, there is nothing that needs the rows.
         return shared_rows + other_shared_rows if shared_rows else []
+
+    def _take_staged_run(self, outcome: ReadOutcome) -> StagedRun | None:
+        """Return the staged run, to which the issues of its plan are added. If it could not be
+        read, record the failure and return None.
+        """
+        staged = outcome.staged
+        if staged is None:
+            self._record_failure(outcome, outcome.error or "the run could not be read")
+            return None
+        reason = _explain_unreadable_run(outcome.job.plan, staged)
+        if reason is not None:
+            self._record_failure(outcome, reason)
+            return None
+
+        # Issues of the plan are about the run as a whole, so they come first and have no item.
+        plan_issues = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
+        staged.issues = plan_issues + staged.issues
+        return staged
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
         """Load the items of several runs in one transaction, and delete their staging files. If the
@@ -834,6 +894,13 @@ def _start_reading(outcomes: Iterator[ReadOutcome]) -> Iterator[ReadOutcome]:
     if first is None:
         return outcomes
     return itertools.chain([first], outcomes)
+
+
+def _count_imported_upgrades(plan: ImportPlan) -> int:
+    """Return how many runs were read again because the importer has a new version. Runs that failed
+    do not count.
+    """
+    return sum(plan.summary_rows[run]["status"] == "imported" for run in plan.upgraded)
 
 
 def _measure_staged_bytes(outcomes: Iterable[ReadOutcome]) -> int:

@@ -280,15 +280,22 @@ def find_folder_of_lost_dataset(
     A missing file may have been replaced: another folder now contains a file of the same name. If
     the user chose the dataset folders (`remembered_folders`), only files in these folders are
     replacements.
+
+    A message names the folder, so it should be one that the user knows: a remembered folder with a
+    missing file, or one that is empty now. Otherwise, it is the folder with all missing files.
     """
     lost = _find_lost_dataset_files(workspace, plan, stored_run, remembered_folders)
     if not lost:
         return None
 
+    # One missing file is enough, because the folders of a dataset are usually missing together.
     folder = _find_containing_folder(lost[0], remembered_folders)
-    if folder is None:
-        folder = find_folder_without_dataset(plan, remembered_folders)
-    return folder or Path(os.path.commonpath([path.parent for path in lost]))
+    if folder is not None:
+        return folder
+    folder = find_folder_without_dataset(plan, remembered_folders)
+    if folder is not None:
+        return folder
+    return Path(os.path.commonpath([path.parent for path in lost]))
 
 
 def _find_lost_dataset_files(
@@ -313,29 +320,43 @@ def _find_lost_dataset_files(
         new_paths = [
             path for path in new_paths if _find_containing_folder(path, remembered_folders)
         ]
-    n_replacements = Counter(path.name for path in new_paths)
 
+    missing_paths = [
+        workspace.to_absolute_path(stored_path)
+        for stored_path in sorted(paths_before - paths_now.keys())
+    ]
     result_folders = _list_result_folders(workspace, stored_run)
     # If the plan has no dataset and no folder is remembered, the import did not know where to
     # search for it.
     knows_no_dataset = not plan.data and not remembered_folders
-    lost = []
-    for stored_path in sorted(paths_before - paths_now.keys()):
-        path = workspace.to_absolute_path(stored_path)
-        if path.is_file():
-            # The plan does not need an existing dataset file whose results were deleted.
-            is_needed = knows_no_dataset
-        else:
-            # A dataset in the folder of a result may have been deleted together with the result.
-            is_needed = path.parent not in result_folders or path.parent.is_dir()
+    needed_paths = []
+    for path in missing_paths:
+        # The plan does not need an existing dataset file whose results were deleted.
+        if path.is_file() and not knows_no_dataset:
+            continue
+        if not path.is_file() and _was_deleted_with_results(path, result_folders):
+            continue
+        needed_paths.append(path)
+    return _omit_replaced_paths(needed_paths, new_paths)
 
-        # Each new file replaces one file of the same name.
-        has_replacement = n_replacements[path.name] > 0
-        if is_needed and has_replacement:
+
+def _was_deleted_with_results(path: Path, result_folders: set[Path]) -> bool:
+    """Whether a missing dataset file was in a folder with results that no longer exists."""
+    return path.parent in result_folders and not path.parent.is_dir()
+
+
+def _omit_replaced_paths(paths: Sequence[Path], new_paths: Sequence[Path]) -> list[Path]:
+    """Return the paths that no new path replaces. Each new file replaces one file of the same
+    name.
+    """
+    n_replacements = Counter(path.name for path in new_paths)
+    not_replaced = []
+    for path in paths:
+        if n_replacements[path.name] > 0:
             n_replacements[path.name] -= 1
-        elif is_needed:
-            lost.append(path)
-    return lost
+        else:
+            not_replaced.append(path)
+    return not_replaced
 
 
 def _list_result_folders(workspace: Workspace, stored_run: StoredRun) -> set[Path]:

@@ -53,17 +53,35 @@ class SharedRowCache:
         """Start without rows."""
         # hashes of function docs (text) and questions (numbers)
         self.written_hashes: set[str | int] = set()
-        self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
-        """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list.
-        References to a `SharedList` are weak, because a large dataset has thousands of such lists.
+        self._hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
+        """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list."""
+
+    def find_hash_list(self, functions: list[dict[str, Any]]) -> bytes | None:
+        """Return the hashes of the docs in this very list, as JSON, or None if they are unknown."""
+        if id(functions) not in self._hash_lists:
+            return None
+        get_list, hashes = self._hash_lists[id(functions)]
+        # Python can give the id of a deleted list to a new one.
+        is_same_list = get_list() is functions
+        return hashes if is_same_list else None
+
+    def remember_hash_list(self, functions: list[dict[str, Any]], hashes: bytes) -> None:
+        """Remember the hashes of a list of function docs.
+
+        The reference to a `SharedList` is weak, because a large dataset has thousands of such
+        lists. Python has no weak references to other lists, so these are kept alive.
         """
+        if len(self._hash_lists) >= _MAX_CACHED_LISTS:
+            self._hash_lists.clear()
+        reference = ref(functions) if type(functions) is SharedList else lambda: functions
+        self._hash_lists[id(functions)] = (reference, hashes)
 
     def clear(self) -> None:
         """Forget all hashes, because a staging file was discarded. The next file then contains the
         rows again.
         """
         self.written_hashes.clear()
-        self.hash_lists.clear()
+        self._hash_lists.clear()
 
 
 class SharedRowWriter:
@@ -80,22 +98,15 @@ class SharedRowWriter:
         """Write the function docs that no staging file contains yet, and return the hashes of all
         docs as a JSON list.
 
-        Many items share one list of docs, so the hashes are cached by `id(functions)`. The cache
-        also refers to the list, because Python can give the id of a deleted list to a new one.
+        Many items share one list of docs, so the hashes of a list are cached.
         """
-        cache = self._cache.hash_lists
-        if id(functions) in cache:
-            get_cached_functions, hashes = cache[id(functions)]
-            if get_cached_functions() is functions:
-                return hashes
-
-        if len(cache) >= _MAX_CACHED_LISTS:
-            cache.clear()
-        # A shared list is not kept alive. Other lists must be, so that their ids stay theirs.
-        reference = ref(functions) if type(functions) is SharedList else lambda: functions
+        cached_hashes = self._cache.find_hash_list(functions)
+        if cached_hashes is not None:
+            return cached_hashes
         hash_list = [self._write_and_hash_function(function) for function in functions]
+        # An original result of orjson would keep a larger buffer in memory.
         hashes = _copy_bytes(orjson.dumps(hash_list))
-        cache[id(functions)] = (reference, hashes)
+        self._cache.remember_hash_list(functions, hashes)
         return hashes
 
     def _write_and_hash_function(self, function: dict[str, Any]) -> str:
@@ -135,7 +146,13 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
     Write its function docs and shared question with `shared_writer`.
     """
     shared_members = _serialize_shared_fields(item)
-    own_members = _serialize_run_specific_fields(item, shared_writer)
+    question_hash = None
+    shared_golden = _get_shared_golden(item)
+    if shared_golden is not None:
+        question_hash = shared_writer.write_and_hash_question(
+            item.shared_opening or _NO_MESSAGES, shared_golden
+        )
+    own_members = _serialize_run_specific_fields(item, question_hash)
     function_hashes = b"[]"
     if item.functions:
         function_hashes = shared_writer.write_and_hash_functions(item.functions)
@@ -148,15 +165,22 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
     )
 
 
-def _serialize_run_specific_fields(item: Item, shared_writer: SharedRowWriter) -> bytes:
-    """Serialise the fields that differ between runs, as a JSON object without braces."""
+def _get_shared_golden(item: Item) -> SharedList[Call] | None:
+    """Return the golden calls if the importer shares them between several items, else None.
+
+    Shared golden calls and the opening messages have one row in the table `questions`.
+    """
+    return item.golden if type(item.golden) is SharedList else None
+
+
+def _serialize_run_specific_fields(item: Item, question_hash: int | None) -> bytes:
+    """Serialise the fields that differ between runs, as a JSON object without braces.
+
+    `question_hash` refers to the shared question, if the item has one.
+    """
     values = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
     values["n_issues"] = len(item.issues)
-    values["question_hash"] = None
-    if type(item.golden) is SharedList:
-        values["question_hash"] = shared_writer.write_and_hash_question(
-            item.shared_opening or _NO_MESSAGES, item.golden
-        )
+    values["question_hash"] = question_hash
     members = _serialize_without_braces(values)
     # `stage_run` redacts the path of the file, so that only the text of an incident can contain a
     # key.
@@ -171,21 +195,13 @@ def _serialize_shared_fields(item: Item) -> bytes:
     """
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
-    is_question_stored_once = type(item.golden) is SharedList
-    if is_question_stored_once:
-        # Golden calls and messages of the question have a table of their own, because several items
-        # share them.
-        n_shared_messages = len(item.shared_opening or ())
-        values["golden"] = ()
-        values["messages"] = item.messages[n_shared_messages:]
-    else:
-        values["golden"] = item.golden
-        values["messages"] = item.messages
+    values |= _list_own_question_fields(item)
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
 
-    # A shared list is serialised and redacted once. Other lists are redacted with all values.
+    # `_serialize_list` serialises and redacts a list that several items share only once. The lists
+    # of this item are redacted with its other values.
     members = []
     for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
         if type(elements) is SharedList:
@@ -194,6 +210,16 @@ def _serialize_shared_fields(item: Item) -> bytes:
             values[name] = elements
     members.append(redact_api_keys(_serialize_without_braces(values)))
     return b",".join(members)
+
+
+def _list_own_question_fields(item: Item) -> dict[str, Any]:
+    """Return the golden calls and messages that the row of the item itself stores: all, or without
+    those in the table `questions`.
+    """
+    if _get_shared_golden(item) is None:
+        return {"golden": item.golden, "messages": item.messages}
+    n_shared_messages = len(item.shared_opening or ())
+    return {"golden": (), "messages": item.messages[n_shared_messages:]}
 
 
 def _serialize_without_braces(values: dict[str, Any]) -> bytes:
@@ -319,7 +345,8 @@ def stage_run(
     shared_file = StagedFile(path_stem.with_suffix(".shared"))
     staged = StagedRun(run_number, items=[items], shared_rows=[shared_file])
     stored_paths = _StoredPaths(to_stored_path)
-    n_bytes = 0
+    if on_progress is not None:
+        records = _report_read_bytes(records, on_progress)
     with (
         items.path.open("wb", WRITE_BUFFER_BYTES) as lines,
         shared_file.path.open("wb") as shared_lines,
@@ -333,11 +360,26 @@ def stage_run(
             line = _stage_item(staged, record, shared_rows)
             items.longest_line = max(items.longest_line, len(line))
             lines.write(line)
-            n_bytes += record.length
-            if on_progress is not None and staged.n_items % ITEMS_PER_REPORT == 0:
-                on_progress(n_bytes)
         shared_file.longest_line = shared_rows.longest_line
     return staged
+
+
+def _report_read_bytes(
+    records: Iterable[ReadRecord], on_progress: Callable[[int], None]
+) -> Iterator[ReadRecord]:
+    """Yield the records, and report after every 500 items how many bytes of result files they
+    have.
+    """
+    n_items = 0
+    n_bytes = 0
+    for record in records:
+        yield record
+        if not isinstance(record, Item):
+            continue
+        n_items += 1
+        n_bytes += record.length
+        if n_items % ITEMS_PER_REPORT == 0:
+            on_progress(n_bytes)
 
 
 def _stage_item(staged: StagedRun, item: Item, shared_rows: SharedRowWriter) -> bytes:
@@ -440,13 +482,21 @@ def _redact_if_any(text: str | None) -> str | None:
 def serialize_issues(
     issues: Iterable[dict[str, Any]], run_number: int | None, to_stored_path: Callable[[str], str]
 ) -> Iterator[bytes]:
-    """Yield each issue as a row of the table `import_issues`, in the form of a JSON object."""
+    """Yield each issue as a row of the table `import_issues`, in the form of a JSON object.
+
+    An issue names its item by its id. The row has the id as `id`, and the number of the item in the
+    store as `item`.
+    """
     for issue in issues:
+        item_id = issue["item"]
         seq = issue.get("seq")
+        item_number = None
+        if seq is not None and run_number is not None:
+            item_number = make_item_number(run_number, seq)
+
         row = {name: issue[name] for name in ("line", "what", "raw", "severity")}
         row["file"] = to_stored_path(issue["file"]) if issue["file"] else ""
-        row |= {"run": run_number, "id": issue["item"]}
-        row["item"] = None
-        if seq is not None and run_number is not None:
-            row["item"] = make_item_number(run_number, seq)
+        row["run"] = run_number
+        row["id"] = item_id
+        row["item"] = item_number
         yield dump_json(row)

@@ -181,7 +181,8 @@ def read_and_stage_runs(
     A very large run is divided into parts, which several processes read at the same time.
 
     The first `next` starts the worker processes. Call it before this process starts threads, so
-    that forking is safe.
+    that forking is safe. While this process reads runs itself, `read_and_stage_run` fills caches of
+    this module. They are emptied at the end.
 
     Args:
         workspace: The workspace.
@@ -252,7 +253,7 @@ def read_and_stage_run(
     """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
-    # Function docs and the like that several runs share are written once by each process.
+    # Each process writes function docs and questions that several runs share only once.
     cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
     try:
         outcome.staged = stage_run(
@@ -267,7 +268,7 @@ def read_and_stage_run(
             _add_hash_from_cache(source, workspace, staging_folder) for source in job.sources
         ]
     except Exception as error:
-        # Parts that depend on each other are no error: the run is then read again as a whole.
+        # The importer raises DependentParts if the run must be read as a whole, which is no error.
         outcome.has_dependent_parts = isinstance(error, DependentParts)
         outcome.error = _format_error(error)
         # The cache names rows in the staging files of this run, which is not loaded.
@@ -278,7 +279,7 @@ def read_and_stage_run(
     if outcome.staged is not None:
         _add_facts_to_run(outcome.info, outcome.staged)
     outcome.seconds = time.perf_counter() - started
-    # The process that waits for the outcome has the summaries, so that they are not sent back.
+    # A worker sends the job back with its outcome, but the main process has the summaries.
     job.plan.part_summaries = None
     return outcome
 
@@ -392,10 +393,12 @@ class _WorkerReading:
                     self._report_task(task)
                     next_step = self._add_outcome(task.job, _get_outcome(future, task.job))
                     if isinstance(next_step, ReadOutcome):
+                        # The run is read.
                         yield next_step
                     elif isinstance(next_step, ReadJob):
-                        # After its parts, a run needs another job.
+                        # All parts of a run are read, and it needs another job.
                         pending[self._submit(pool, next_step)] = _ReadTask(next_step, n_bytes=0)
+                    # Otherwise, other parts of the run are still being read.
 
     def _list_tasks(self) -> Iterator[_ReadTask]:
         """Yield a task for each run, and several tasks for a run that is read in parts."""
@@ -474,9 +477,8 @@ class _SplitRun:
         part = job.plan.part
         if part is not None:
             self._outcomes[part.index] = outcome
-            if len(self._outcomes) < len(self._parts):
-                return None
-            return self._end_parts()
+            all_parts_read = len(self._outcomes) == len(self._parts)
+            return self._continue_after_parts() if all_parts_read else None
 
         # The importer may notice only at the end that the parts depend on each other.
         if outcome.has_dependent_parts:
@@ -487,17 +489,26 @@ class _SplitRun:
         # The run was read as a whole, or its end could not be read.
         return self._finish(outcome)
 
-    def _end_parts(self) -> ReadOutcome | ReadJob:
-        """Return the job that reads the end of the run. If a part failed, the run fails."""
+    def _continue_after_parts(self) -> ReadOutcome | ReadJob:
+        """Return what follows the parts: the job that reads the end of the run.
+
+        If a part failed, return its outcome, with which the run fails. If the parts depend on each
+        other, return the job that reads the run as a whole.
+        """
         outcomes = [self._outcomes[part.index] for part in self._parts]
         for outcome in outcomes:
-            # The run is then read again as a whole.
             if outcome.has_dependent_parts:
                 return self._job
             if outcome.staged is None:
                 outcome.info = self._job.plan.run
                 return self._finish(outcome)
+        return self._make_end_job(outcomes)
 
+    def _make_end_job(self, outcomes: Sequence[ReadOutcome]) -> ReadJob:
+        """Return the job that reads the end of the run, which needs the summaries of its parts.
+
+        It has no sources, because the parts have hashed all files.
+        """
         plan = replace(self._job.plan, run=_merge_runs(self._job.plan.run, outcomes))
         plan.part_summaries = [staged.part_summary for staged in self._list_staged_parts()]
         return replace(self._job, plan=plan, sources=[])

@@ -154,41 +154,36 @@ class Journal:
 
         Either all events are written or none. Raises JournalError like `append`.
         """
-        sealed: list[tuple[Event, bytes]] = []
+        if not events:
+            return []
+        written: list[Event] = []
 
         def serialize_events(end: _JournalEnd) -> list[bytes]:
-            """Return the lines of the events, each chained to the one before by its hash, and keep
-            both in `sealed`.
-            """
-            previous = end.last_hash
-            place = end.find_latest_place()
-            for event in events:
-                place = place.next_at(event.time)
-                written, line = hash_and_serialize_event(
-                    replace(event, place=place.to_texts()), previous
-                )
-                sealed.append((written, line))
-                previous = written.hash
-            return [line for _, line in sealed]
+            events_and_lines = _chain_events(events, end)
+            written.extend(event for event, _ in events_and_lines)
+            return [line for _, line in events_and_lines]
 
-        if events:
-            self._write(serialize_events, len(events))
-        return [event for event, _ in sealed]
+        # This calls `serialize_events` once. It returns only if all lines are written.
+        self._write(serialize_events, len(events))
+        return written
 
     def append_missing_lines(self, lines_by_hash: Mapping[str, bytes]) -> set[str]:
         """Append the lines that this journal lacks, sync them to disk, and return their hashes.
         `lines_by_hash`: valid lines of another copy of this journal. Raises JournalError like
         `extend`.
         """
+        if not lines_by_hash:
+            return set()
         missing = dict(lines_by_hash)
 
         def select_missing_lines(_: _JournalEnd) -> list[bytes]:
-            for each in read_valid_lines(self._files, self.path, []):
-                missing.pop(each.event.hash, None)
+            # Another process may have appended lines until this process got the lock.
+            for present_line in read_valid_lines(self._files, self.path, []):
+                missing.pop(present_line.event.hash, None)
             return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
 
-        if missing:
-            self._write(select_missing_lines, len(missing))
+        # This calls `select_missing_lines` once, so that `missing` then has the written lines.
+        self._write(select_missing_lines, len(missing))
         return set(missing)
 
     def append_bulk_review(
@@ -235,7 +230,10 @@ class Journal:
         )
 
     def _write(self, make_lines: Callable[[_JournalEnd], list[bytes]], n_events: int) -> None:
-        """Write the lines for `n_events` events. Raises JournalError."""
+        """Write the lines for `n_events` events. Raises JournalError.
+
+        `make_lines` is called once, when no other process can append.
+        """
         try:
             self._lock_and_write_lines(make_lines)
         except LineError as error:
@@ -264,6 +262,10 @@ class Journal:
 
         `make_lines` gets the end of the journal, with the hash to which the first new line is
         chained, and returns the lines. The lines are on disk when this returns.
+
+        The order of the steps matters: the lock comes before the end of the journal is read,
+        because other processes move it. A torn line is safe in its copy before it gets the newline
+        that separates it from the new lines. The lock is released after the sync.
         """
         folder = self.path.parent
         if not folder.is_dir():
@@ -279,11 +281,15 @@ class Journal:
                 # The file may be new, so that its name must reach the disk too.
                 self._files.sync_folder(folder)
             last_hash, torn_line = _read_last_hash_and_fragment(descriptor, size)
-            end = _JournalEnd(last_hash, lambda: self._place_scanner.find_latest_place(descriptor))
+            # Not every caller needs the latest place, for which the whole journal may be read.
+            end = _JournalEnd(
+                last_hash,
+                find_latest_place=lambda: self._place_scanner.find_latest_place(descriptor),
+            )
             lines = make_lines(end)
             if not lines:
                 return
-            # A crash can leave a part of a line. It is saved elsewhere, and ended by a newline.
+            # A crash can leave a part of a line.
             if torn_line:
                 self._save_torn_line(torn_line)
             _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
@@ -318,6 +324,23 @@ class _JournalEnd:
     last_hash: str  # hash of the last valid event
     # returns a place that is not before any line of the journal
     find_latest_place: Callable[[], Place]
+
+
+def _chain_events(events: Iterable[Event], end: _JournalEnd) -> list[tuple[Event, bytes]]:
+    """Return each event as it is written, with its line. The first one follows the end of the
+    journal, and each further one the event before it: by its hash, and by its place in the order
+    of the annotator's lines.
+    """
+    chained = []
+    previous_hash = end.last_hash
+    place = end.find_latest_place()
+    for event in events:
+        place = place.next_at(event.time)
+        placed_event = replace(event, place=place.to_texts())
+        written, line = hash_and_serialize_event(placed_event, previous_hash)
+        chained.append((written, line))
+        previous_hash = written.hash
+    return chained
 
 
 class _PlaceScanner:
@@ -405,8 +428,9 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
     """Append all lines to a file, or none of them, and make sure that they are on disk.
 
-    Raises OSError if no line was saved, and `_PartialWriteError` if the first lines stay in the
-    file, because another process has written after them.
+    A failed write is removed from the file again. Raises OSError if no line was saved, and
+    `_PartialWriteError` if the first lines stay in the file, because another process has written
+    after them.
 
     Args:
         descriptor: The open file.
@@ -415,22 +439,35 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
     """
     data = prefix + b"".join(lines)
     start = os.fstat(descriptor).st_size
+    n_written, error = _write_until_error(descriptor, data)
+    # If only the last newline is missing, all lines count. The next writer adds the newline.
+    lacks_only_newline = n_written == len(data) - 1
+    if error is None or lacks_only_newline:
+        _sync_file(descriptor)
+        return
+
+    # Lines are counted after the removal, which can fail or be impossible.
+    _remove_failed_write(descriptor, start, n_written)
+    n_line_bytes = n_written - len(prefix)
+    n_saved = _count_saved_lines(descriptor, start, n_line_bytes, lines)
+    if n_saved:
+        raise _PartialWriteError(error, n_saved=n_saved, total=len(lines)) from error
+    raise error
+
+
+def _write_until_error(descriptor: int, data: bytes) -> tuple[int, OSError | None]:
+    """Append data to a file. Return the number of written bytes, and the error if it is not all.
+
+    A signal or a full disk can make a write incomplete. The next write then completes it, or gives
+    the error.
+    """
     n_written = 0
     try:
-        # A signal or a full disk can make a write incomplete. The next write then completes it or
-        # raises the error.
         while n_written < len(data):
             n_written += os.write(descriptor, data[n_written:])
     except OSError as error:
-        # If only the last newline is missing, all lines count. The next writer adds the newline.
-        lacks_only_newline = n_written == len(data) - 1
-        if not lacks_only_newline:
-            _remove_failed_write(descriptor, start, n_written)
-            n_saved = _count_saved_lines(descriptor, start, n_written - len(prefix), lines)
-            if n_saved:
-                raise _PartialWriteError(error, n_saved=n_saved, total=len(lines)) from error
-            raise
-    _sync_file(descriptor)
+        return n_written, error
+    return n_written, None
 
 
 def _remove_failed_write(descriptor: int, start: int, n_written: int) -> None:
@@ -646,19 +683,13 @@ def _is_item_key(value: object) -> bool:
 
 
 def _to_event(content: dict[str, Any]) -> Event:
-    """Convert the valid content of a line of a journal to an event. Fields that only a newer version
-    of fcreview knows are kept in `Event.extra`.
+    """Convert the valid content of a line of a journal to an event.
+
+    `content` may be changed, so the caller must not use it afterwards.
     """
     fields = content
     if not content.keys() <= _KNOWN_FIELDS:
-        fields = {}
-        extra = {}
-        for name, value in content.items():
-            if name in _KNOWN_FIELDS:
-                fields[name] = value
-            else:
-                extra[name] = value
-        fields["extra"] = extra
+        fields = _move_unknown_fields_to_extra(content)
 
     # Many events have equal values. Each value needs memory only once.
     for name in _INTERNED_FIELDS:
@@ -674,6 +705,21 @@ def _to_event(content: dict[str, Any]) -> Event:
         id=key["id"],
     )
     return Event(**fields)
+
+
+def _move_unknown_fields_to_extra(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Event`. Fields that only a newer version of fcreview knows are in
+    `extra`, so that they are kept if the event is written again.
+    """
+    fields = {}
+    extra = {}
+    for name, value in content.items():
+        if name in _KNOWN_FIELDS:
+            fields[name] = value
+        else:
+            extra[name] = value
+    fields["extra"] = extra
+    return fields
 
 
 def _replace_surrogates(value: Any) -> Any:

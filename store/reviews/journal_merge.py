@@ -258,17 +258,27 @@ def _add_lines_to_copy(
     valid_lines = _add_new_events(copy, own_events, lines_of_owner, path=path)
 
     own_hashes = {line.event.hash for line in own_lines}
-    missing_lines = {}
-    for line_hash, line in valid_lines.items():
-        if line_hash not in own_hashes:
-            missing_lines[line_hash] = line
-    needed_hashes = _find_needed_lines(copy.new, missing_lines)
-    lines_to_copy = [line for line in missing_lines.values() if line.event.hash in needed_hashes]
+    lines_to_copy = _select_lines_to_copy(copy.new, valid_lines, own_hashes)
     for line in lines_to_copy:
         copy.lines[line.event.hash] = line.line
+
+    hashes_after_merge = own_hashes | {line.event.hash for line in lines_to_copy}
     copy.result.warnings += _describe_broken_chains(
-        path, lines_to_copy, known_hashes=own_hashes | needed_hashes
+        path, lines_to_copy, known_hashes=hashes_after_merge
     )
+
+
+def _select_lines_to_copy(
+    new_hashes: Iterable[str], lines_by_hash: Mapping[str, JournalLine], own_hashes: set[str]
+) -> list[JournalLine]:
+    """Return the lines of the new events, and the lines before them in the chain that this
+    workspace does not have (`own_hashes`).
+    """
+    missing_lines = {
+        line_hash: line for line_hash, line in lines_by_hash.items() if line_hash not in own_hashes
+    }
+    needed_hashes = _find_needed_lines(new_hashes, missing_lines)
+    return [line for line in missing_lines.values() if line.event.hash in needed_hashes]
 
 
 def _add_new_events(
@@ -300,7 +310,8 @@ def _add_new_events(
         if not is_same_event(first_event, line.event):
             copy.result.warnings.append(_describe_repeated_id(path, line))
             continue
-        # Otherwise, this workspace or an earlier line has the event.
+        # Each line has an `Event` of its own. If the first one is another object, this workspace or
+        # an earlier line already has the same event.
         is_new = first_event is line.event
         if is_new:
             copy.new[line.event.hash] = line.event

@@ -235,35 +235,48 @@ class JournalReader:
             file.last_hash = event.hash
 
     def _order_lines(self, lines: _LinesByAnnotator) -> list[Event] | None:
-        """Return the new events of all annotators: by annotator, and those of one annotator in the
-        order in which they count.
+        """Return the new events of all annotators: by annotator, in the order of the names of their
+        journals, and those of one annotator in the order in which they count.
 
-        Returns None if the new lines change the order of earlier ones, so that everything must be
-        read again.
+        Returns None if the new lines change the order of earlier ones. Everything must then be read
+        again, after `_forget_lines`.
         """
         ordered: list[Event] = []
         for annotator in sorted(lines, key=lambda name: f"{name}.jsonl"):
-            lines_of_annotator = lines[annotator]
-            if not self._mark_informed_events(lines_of_annotator):
-                return None
-
-            order = self._orders.setdefault(annotator, LineOrder())
-            keeps_order = order.set_server_places(self._server_places.get_places(annotator))
-            if not keeps_order:
-                return None
-            events = order.add_lines(line for _, line in lines_of_annotator)
+            events = self._order_lines_of_annotator(annotator, lines[annotator])
             if events is None:
                 return None
-
-            # A line in several files comes from the first of them.
-            file_by_hash = {line.event.hash: file for file, line in reversed(lines_of_annotator)}
-            ordered += self._drop_known_events(events, file_by_hash)
+            ordered += events
         return ordered
 
-    def _mark_informed_events(self, lines: _LinesOfAnnotator) -> bool:
-        """Remember which events were informed.
+    def _order_lines_of_annotator(
+        self, annotator: str, lines: _LinesOfAnnotator
+    ) -> list[Event] | None:
+        """Return the new events of an annotator in the order in which they count, or None if all
+        lines must be read again: an earlier event was not blind, earlier lines have other places,
+        or a new line belongs before an earlier one.
+        """
+        if not self._mark_informed_events(lines):
+            return None
 
-        Return False if that changes an event that was returned earlier.
+        order = self._orders.setdefault(annotator, LineOrder())
+        keeps_order = order.set_server_places(self._server_places.get_places(annotator))
+        if not keeps_order:
+            return None
+        events = order.add_lines(line for _, line in lines)
+        if events is None:
+            return None
+
+        # For warnings, a line in several files comes from the first of them.
+        file_by_hash: dict[str, _JournalFile] = {}
+        for file, line in lines:
+            file_by_hash.setdefault(line.event.hash, file)
+        return self._drop_known_events(events, file_by_hash)
+
+    def _mark_informed_events(self, lines: _LinesOfAnnotator) -> bool:
+        """Remember which events were informed: their writer had seen other reviews of the item.
+
+        Return False if an event that was returned earlier was informed, but not returned as such.
         """
         for file, line in lines:
             if not file.is_informed:
@@ -278,8 +291,12 @@ class JournalReader:
     def _drop_known_events(
         self, events: Iterable[Event], file_by_hash: Mapping[str, _JournalFile]
     ) -> list[Event]:
-        """Return the events that were not read before. An event is known by its annotator and id;
-        another event with the same id gets a warning.
+        """Return the events that were not read before, and remember them. An event is known by its
+        annotator and id; another event with the same id gets a warning.
+
+        An informed event is returned as not blind, whatever its line says: the team's server
+        records whether it had revealed other reviews to the annotator, and the server's record
+        takes precedence.
 
         `file_by_hash`: hash of an event -> the file that contains it.
         """
@@ -290,7 +307,6 @@ class JournalReader:
             if known is None:
                 self._read_events[identity] = event
                 if identity in self._informed:
-                    # The server's record takes precedence over the line.
                     event.blind = False
                 new.append(event)
             elif not is_same_event(known, event):
@@ -302,15 +318,20 @@ class JournalReader:
         return new
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events of journals that were verified in an earlier session, in order.
+        """Return the events of journals that were verified in an earlier session, in order. Begin
+        anew with these parts of the journals: `read_new_events` then returns the events after them.
 
-        `prefixes` maps the name of a journal to the part of it that was verified: its length and
-        hash. Returns None if a journal no longer begins with its part, or if the order that the
-        team's server gave to the lines has changed.
+        `prefixes` maps the name of a journal, or of a file with the server's places, to the part of
+        it that was verified: its length and hash. Returns None if a journal no longer begins with
+        its part, or if the order that the team's server gave to the lines has changed.
         """
         self._forget_lines()
         self._server_places.refresh()
-        known_places = {name: prefix for name, prefix in prefixes.items() if _is_places_file(name)}
+        known_places: dict[str, JournalPrefix] = {}
+        known_journals: dict[str, JournalPrefix] = {}
+        for name, prefix in prefixes.items():
+            known = known_places if _is_places_file(name) else known_journals
+            known[name] = prefix
         if known_places != self._get_prefixes_of_places():
             return None
 
@@ -318,14 +339,14 @@ class JournalReader:
         files: dict[Path, _JournalFile] = {}
         for path in self._list_journal_paths():
             file = self._make_journal_file(path)
-            if file.name not in prefixes:
+            if file.name not in known_journals:
                 continue
-            events = file.read_verified_events(prefixes[file.name])
+            events = file.read_verified_events(known_journals[file.name])
             if events is None:
                 return None
             files[path] = file
             self._add_lines_of_file(lines, file, events)
-        is_journal_missing = len(files) + len(known_places) < len(prefixes)
+        is_journal_missing = len(files) < len(known_journals)
         if is_journal_missing:
             return None
         self._files = files
@@ -443,31 +464,38 @@ class _JournalFile:
         return self._add_bytes(data)
 
     def _add_bytes(self, data: bytes) -> list[Event]:
-        """Return the owner's events in the bytes after `offset`, and move `offset` after them."""
-        *lines, unfinished_line = data.split(b"\n")
-        events = self._parse_lines(lines)
-        self.fragment = unfinished_line
-        if unfinished_line:
-            # A line without a line feed counts if it is complete otherwise.
-            with contextlib.suppress(LineError):
-                event = parse_line(unfinished_line)
-                events.append((self.n_lines + 1, event))
-                self.hashes.add(event.hash)
-                self.fragment = b""
+        """Return the owner's events in the bytes after `offset`, and move `offset` after them.
 
-        # A fragment is read again, with the bytes that follow later.
+        An incomplete last line stays unread, as `fragment`. It is read again, with the bytes that
+        follow later.
+        """
+        *lines, last_line = data.split(b"\n")
+        events = self._parse_lines(lines)
+        event_without_newline = _parse_line_without_newline(last_line)
+        if event_without_newline is None:
+            self.fragment = last_line
+        else:
+            # `n_lines` counts newlines, so it counts this line when its newline follows.
+            events.append((self.n_lines + 1, event_without_newline))
+            self.hashes.add(event_without_newline.hash)
+            self.fragment = b""
+
         n_consumed = len(data) - len(self.fragment)
-        consumed = data[:n_consumed]
-        self.offset += n_consumed
+        self._move_offset_after(data[:n_consumed])
+        return self._select_events_of_owner(events)
+
+    def _move_offset_after(self, consumed: bytes) -> None:
+        """Move `offset` after the bytes that follow it, and what describes the bytes before it."""
+        self.offset += len(consumed)
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
-        return self._select_events_of_owner(events)
 
     def read_verified_events(self, prefix: JournalPrefix) -> list[Event] | None:
         """Return the events in the beginning of the journal that a cache was computed from, or None
-        if it has changed since.
+        if it has changed since. Reading continues after these bytes.
 
-        A `prefix` that was valid needs no second check of its lines, which saves much time.
+        Call it before anything else was read. The lines of a prefix without warnings are not
+        checked again, which saves much time.
         """
         try:
             self.inode = self.path.stat().st_ino
@@ -479,12 +507,11 @@ class _JournalFile:
         if not prefix.is_valid:
             return self._add_bytes(data)
 
+        # A prefix with invalid lines or with events by other annotators is not valid.
         events = [parse_trusted_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self.offset = len(data)
         self.n_lines = data.count(b"\n")
-        self.last_bytes = data[-_LAST_BYTES:]
-        self.digest = create_prefix_digest(data)
+        self._move_offset_after(data)
         return events
 
     def to_prefix(self) -> JournalPrefix:
@@ -514,7 +541,10 @@ class _JournalFile:
             self.n_omitted_warnings += 1
 
     def _read_unread_bytes(self) -> bytes:
-        """Return what was appended to the file since the last read."""
+        """Return what was appended to the file since the last read.
+
+        Remembers the inode of the file, by which `is_replaced` recognises it.
+        """
         with self.files.open_file(self.path) as file:
             check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
@@ -525,7 +555,8 @@ class _JournalFile:
             data = file.read()
             if data and not data.endswith(b"\n"):
                 # Another process may be writing this line. If this process gets the lock, the
-                # writer is done, and the second read gets the whole line.
+                # writer is done, and the second read gets the whole line. Without the lock, it
+                # gets what is written by then, and the caller handles an incomplete line.
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 file.seek(self.offset)
@@ -594,6 +625,19 @@ class _JournalFile:
             return self.files.read(copy, MAX_JOURNAL_BYTES) == line
         except OSError:
             return False
+
+
+def _parse_line_without_newline(line: bytes) -> Event | None:
+    """Return the event in the last line of a journal. None if the line is empty or incomplete.
+
+    A line counts without its newline if it is complete otherwise.
+    """
+    if not line:
+        return None
+    try:
+        return parse_line(line)
+    except LineError:
+        return None
 
 
 def _read_stated_hash(line: bytes) -> str | None:

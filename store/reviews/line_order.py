@@ -63,17 +63,19 @@ class Place:
     def next_at(self, time: str) -> Place:
         """Return the place of a new line whose writer knew the line at this place.
 
-        Stamps with a later time than that of the new line stay, because the new line comes after
-        all lines that its writer knew. Then the time of the new line follows.
+        The new place is always greater than this one. The times of the stamps of a place fall, so
+        this keeps the stamps with a later time than that of the new line, and adds the time of the
+        new line, which is greater than the dropped stamps.
         """
         later = [stamp for stamp in self.stamps if stamp.clock > time]
         if len(later) == MAX_STAMPS:
-            # There is no room for another stamp, so the last one moves on by a step.
+            # There is no room for another stamp, so the last one moves on by a step. The new place
+            # is then greater, too.
             last = later[-1]
             return Place((*later[:-1], Stamp(last.clock, last.step + 1)))
 
-        earlier_steps = [stamp.step for stamp in self.stamps if stamp.clock == time]
-        step = max(earlier_steps) + 1 if earlier_steps else 0
+        steps_at_time = [stamp.step for stamp in self.stamps if stamp.clock == time]
+        step = max(steps_at_time) + 1 if steps_at_time else 0
         return Place((*later, Stamp(time, step)))
 
 
@@ -159,8 +161,9 @@ class LineOrder:
     def add_lines(self, lines: Iterable[FileLine]) -> list[Event] | None:
         """Add lines of journals, and return their events in the order in which they count.
 
-        Returns None if one of them belongs before a line that was added earlier. Then all lines
-        must be read again. A line that is in several files counts once.
+        Returns None if one of them belongs before a line that was added earlier. Then this object
+        has no further use: all lines must be read again, and added to a new one. A line that is in
+        several files counts once.
         """
         new_lines: dict[str, FileLine] = {}
         for line in lines:
@@ -172,15 +175,8 @@ class LineOrder:
         if not new_lines:
             return []
 
-        # This adds the places of the new lines to `self._places`, which the sort keys need.
-        finder = _PlaceFinder(
-            self._places,
-            server_places=self._server_places,
-            new=new_lines,
-            missing_lines=self._missing_lines,
-            before_gap=self._before_gap,
-        )
-        finder.find_all()
+        # The sort keys need the places.
+        self._add_places(new_lines)
         events = [line.event for line in new_lines.values()]
         events.sort(key=self._make_sort_key)
         is_after_earlier_lines = self._make_sort_key(events[0]) >= self._last
@@ -189,8 +185,25 @@ class LineOrder:
         self._last = self._make_sort_key(events[-1])
         return events
 
+    def _add_places(self, new_lines: Mapping[str, FileLine]) -> None:
+        """Find the places of new lines, given by hash, and note the missing lines on which a place
+        depends.
+        """
+        finder = _PlaceFinder(
+            self._places,
+            server_places=self._server_places,
+            new=new_lines,
+            missing_lines=self._missing_lines,
+            before_gap=self._before_gap,
+        )
+        finder.find_all()
+
     def _make_sort_key(self, event: Event) -> _SortKey:
         return self._places[event.hash].stamps, event.event, event.hash
+
+
+class _CircleError(Exception):
+    """Raised if a line is its own predecessor, directly or by way of other lines."""
 
 
 class _PlaceFinder:
@@ -229,7 +242,21 @@ class _PlaceFinder:
 
     def _list_lines_without_place(self, line: FileLine) -> list[FileLine]:
         """Return a line and the lines before it in the order, last to first, that have no place
-        yet. The list ends at a line whose predecessor has a place or is not needed.
+        yet.
+
+        In a reordered file, the line before a gap can follow the line after it, so that lines
+        follow each other in a circle. Hashes alone cannot form one, so from then on, only the hash
+        chain counts, for this and all later lines.
+        """
+        try:
+            return self._follow_predecessors(line)
+        except _CircleError:
+            self._follows_file = False
+            return self._follow_predecessors(line)
+
+    def _follow_predecessors(self, line: FileLine) -> list[FileLine]:
+        """Return a line, its predecessor, the predecessor of that, and so on. The list ends at a
+        line whose predecessor has a place or is not needed. Raises _CircleError.
         """
         chain = [line]
         hashes = {line.event.hash}
@@ -238,15 +265,9 @@ class _PlaceFinder:
             if predecessor not in self._new or predecessor in self._places:
                 return chain
             if predecessor in hashes:
-                # In a reordered file, the line before a gap can follow the line after it. Such a
-                # circle contains a line that only follows another one in the file, so start again
-                # with the hash chain alone.
-                self._follows_file = False
-                chain = [line]
-                hashes = {line.event.hash}
-            else:
-                chain.append(self._new[predecessor])
-                hashes.add(predecessor)
+                raise _CircleError
+            chain.append(self._new[predecessor])
+            hashes.add(predecessor)
 
     def _find_predecessor(self, line: FileLine) -> str:
         """Return the hash of the line after which a line is ordered. Empty for a line that needs
@@ -308,12 +329,15 @@ def order_events(
         is_partial: Whether the events are only a part of the journal, so that the line before an
             event is unknown.
     """
+    lines = []
+    last_hash = ""
+    for event in events:
+        line_before = "" if is_partial else last_hash
+        lines.append(FileLine(event, line_before))
+        last_hash = event.hash
+
     order = LineOrder()
     order.set_server_places(server_places or {})
-    lines = []
-    line_before = ""
-    for event in events:
-        lines.append(FileLine(event, line_before))
-        if not is_partial:
-            line_before = event.hash
-    return order.add_lines(lines) or []
+    ordered = order.add_lines(lines)
+    assert ordered is not None  # noqa: S101 - for the type checker: no line was added earlier
+    return ordered

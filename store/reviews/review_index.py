@@ -188,21 +188,22 @@ class ItemIndex:
         if not keys:
             return
 
-        # The keys become the rows of a table `k`. Each field of the keys is passed as one list, in
-        # the parameters $2, $3 and so on. `place` is the index of a key.
-        columns = ", ".join(
-            f"unnest(${number}::VARCHAR[]) AS {name}"
-            for number, name in enumerate(ItemKey._fields, 2)
-        )
-        values_by_field = [list(values) for values in zip(*keys, strict=True)]
+        # The keys become the rows of a table `k`, with a column for each field and the index of the
+        # key in `keys`. DuckDB unnests the lists of the columns side by side.
+        columns = ["unnest(?::BIGINT[]) AS key_index"]
+        values: list[Sequence[Any]] = [range(len(keys))]
+        for position, name in enumerate(ItemKey._fields):
+            columns.append(f"unnest(?::VARCHAR[]) AS {name}")
+            values.append([key[position] for key in keys])
         rows = self._fetch(
-            "SELECT k.place, i.item, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
-            f" FROM items i JOIN (SELECT unnest(range($1::BIGINT)) AS place, {columns}) k"
+            "SELECT k.key_index, i.item, coalesce(i.prediction_hash, ''),"
+            " coalesce(i.golden_hash, '')"
+            f" FROM items i JOIN (SELECT {', '.join(columns)}) k"
             f" USING ({', '.join(ItemKey._fields)}) ORDER BY i.item",
-            [len(keys), *values_by_field],
+            [list(column_values) for column_values in values],
         )
-        for place, *reference in rows:
-            self._references[keys[place]].append(ItemReference(*reference))
+        for key_index, *reference in rows:
+            self._references[keys[key_index]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
         """Load the data from which the verdict on an item follows from verdicts on its parts, for
@@ -292,6 +293,22 @@ def _select_automatic_verdicts(
     return automatic
 
 
+def _make_golden_opinion(event: Event) -> Opinion:
+    """Return the opinion on the golden answer that an annotator recorded on the item of another run.
+
+    It has no verdict, because a verdict on that run's prediction says nothing about this one.
+    """
+    return Opinion(
+        annotator=event.annotator,
+        fault="golden",
+        note=event.note,
+        golden_fix=event.golden_fix,
+        golden_status=event.golden_status,
+        golden_verdicts=event.golden_verdicts,
+        time=event.time,
+    )
+
+
 class EventIndex:
     """All journal events, indexed by the key of their item."""
 
@@ -359,24 +376,16 @@ class EventIndex:
         if decision is None or decision.status not in (PROPOSED, DISPUTED_FIX):
             return None
         events = self._list_current_fixes(key, golden_hash)
-        if not any(event.key == key for event in events):
+        is_recorded_here = any(event.key == key for event in events)
+        if not is_recorded_here:
             return None
 
+        # The events of an annotator are in journal order, so the latest one stays.
         latest_by_annotator = {event.annotator: event for event in events}
         from_other_runs = []
         for event in latest_by_annotator.values():
             if event.key != key and event.golden_status is not None:
-                # A verdict on the prediction of another run says nothing about this item.
-                opinion = Opinion(
-                    annotator=event.annotator,
-                    fault="golden",
-                    note=event.note,
-                    golden_fix=event.golden_fix,
-                    golden_status=event.golden_status,
-                    golden_verdicts=event.golden_verdicts,
-                    time=event.time,
-                )
-                from_other_runs.append(opinion)
+                from_other_runs.append(_make_golden_opinion(event))
         return OpenGoldenFixes(decision.status, from_other_runs)
 
     def _list_current_fixes(self, key: ItemKey, golden_hash: str) -> list[Event]:
@@ -451,6 +460,9 @@ class EventIndex:
         """Return the annotator's latest review, which an undo would retract. If it was a bulk
         review (one verdict on many items), return all of its reviews, in journal order, with the
         review that it belongs to.
+
+        The field `bulk` of all reviews of one bulk review has the same value. If the bulk review
+        follows from the review of one item, this value is the id of that review.
         """
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None:
@@ -462,10 +474,10 @@ class EventIndex:
         for event in self._events.values():
             if event.annotator != annotator or event.act == "retract":
                 continue
-            # A bulk review that belongs to another review has its id as name.
-            is_of_bulk_review = last.bulk in (event.bulk, event.event)
+            is_of_bulk_review = event.bulk == last.bulk
+            started_bulk_review = event.event == last.bulk
             is_retracted = (event.event, annotator) in self.retracted
-            if is_of_bulk_review and not is_retracted:
+            if (is_of_bulk_review or started_bulk_review) and not is_retracted:
                 reviews.append(event)
         return reviews
 

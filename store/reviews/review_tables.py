@@ -32,6 +32,7 @@ import orjson
 
 from fcreview.model.benchmark_rules import find_benchmark_rules
 from fcreview.model.decision import (
+    Decision,
     apply_golden_fix,
     decide,
     has_seen_other_verdicts,
@@ -50,7 +51,7 @@ from fcreview.store import review_sql
 from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
-from fcreview.store.reviews.review_index import EventIndex, ItemIndex
+from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
 from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ class ReviewTables:
         process. Returns the number of new events.
 
         All new events are added here, so that their order is the one in which a later reader finds
-        them.
+        them. While the decisions come from the cache, the events before the new ones are unread.
+        They are read first, but only if there are new ones.
         """
         if self._unread and not self._reader.has_size_changed_since(self._unread):
             return 0
@@ -376,25 +378,37 @@ class ReviewTables:
 
         Several runs can have items with this key, whose answers can differ.
         """
-        for item, prediction_hash, golden_hash in self.items.find_loaded_items(key):
-            opinions = self._events.compute_opinions(key, prediction_hash, golden_hash)
-            golden_fix = self._events.decide_golden_fix(key, golden_hash)
+        for reference in self.items.find_loaded_items(key):
+            opinions = self._events.compute_opinions(
+                key, reference.prediction_hash, reference.golden_hash
+            )
+            golden_fix = self._events.decide_golden_fix(key, reference.golden_hash)
             if not opinions and golden_fix is None:
                 continue
 
-            context = self.items.get_roll_up_context(item)
-            decisions = decide(opinions, context, self.annotator, self.policy)
-            # Some figures need the verdicts without bulk reviews.
-            if any(opinion.bulk for opinion in opinions):
-                individual_opinions = self._events.compute_opinions(
-                    key, prediction_hash, golden_hash, with_bulk=False
-                )
-                set_verdicts_without_bulk(
-                    decisions, decide(individual_opinions, context, self.annotator, self.policy)
-                )
+            decisions = self._decide_item(key, reference, opinions)
             if golden_fix is not None:
+                # `decide` returns a decision on the item first, even without opinions.
                 decision_on_item = decisions[0]
-                verdict = golden_fix.find_verdict(key.model, prediction_hash)
+                verdict = golden_fix.find_verdict(key.model, reference.prediction_hash)
                 apply_golden_fix(decision_on_item, golden_fix, verdict)
             for decision in decisions:
-                yield review_sql.to_decision_row(item, decision)
+                yield review_sql.to_decision_row(reference.item, decision)
+
+    def _decide_item(
+        self, key: ItemKey, reference: ItemReference, opinions: Sequence[Opinion]
+    ) -> list[Decision]:
+        """Return the decisions on an item and its parts.
+
+        They also say what holds without bulk reviews, because some figures need that.
+        """
+        context = self.items.get_roll_up_context(reference.item)
+        decisions = decide(opinions, context, self.annotator, self.policy)
+        if any(opinion.bulk for opinion in opinions):
+            individual_opinions = self._events.compute_opinions(
+                key, reference.prediction_hash, reference.golden_hash, with_bulk=False
+            )
+            set_verdicts_without_bulk(
+                decisions, decide(individual_opinions, context, self.annotator, self.policy)
+            )
+        return decisions

@@ -160,20 +160,25 @@ class LocalFiles(LakeFiles):
     def _iter_file_sizes(self, folder: str, lake_prefix: str) -> Iterator[tuple[str, int]]:
         """Yield the path in the lake and the size of each file at and below a folder.
 
-        Hidden and temporary files are left out. Links and folders that do not belong to the lake
-        are not followed.
+        Hidden and temporary files are left out, and so are folders that do not belong to the lake.
+        Symbolic links with names of lake folders are not followed, but noted.
         """
         for entry in os.scandir(folder):
             if entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue
             if entry.is_file(follow_symlinks=False):
                 yield lake_prefix + entry.name, entry.stat().st_size
+                continue
+
             # Below a folder such as `_index`, all folders belong to the lake.
-            elif lake_prefix.startswith("_") or entry.name.startswith(_FOLDER_PREFIXES):
-                if entry.is_symlink():
-                    self._ignored_links.append(lake_prefix + entry.name)
-                elif entry.is_dir():
-                    yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
+            is_below_index = lake_prefix.startswith("_")
+            belongs_to_lake = is_below_index or entry.name.startswith(_FOLDER_PREFIXES)
+            if not belongs_to_lake:
+                continue
+            if entry.is_symlink():
+                self._ignored_links.append(lake_prefix + entry.name)
+            elif entry.is_dir():
+                yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
 
     def list_ignored_links(self) -> list[str]:
         return sorted(self._ignored_links)

@@ -128,6 +128,17 @@ class _SmallColumns:
         return dict(self.types_in_runs) | computed_types
 
 
+@dataclass(frozen=True, slots=True)
+class _FileGroup:
+    """Runs or indexes whose files of a table one query reads."""
+
+    name: str
+    """The DuckDB variable `{name}_{table}` has the paths."""
+    parts: Sequence[LakeRun | LakeIndex]
+    options: str = "hive_partitioning=false"
+    """Options of `read_parquet`."""
+
+
 class LakeConnection:
     """A DuckDB connection to a lake.
 
@@ -168,6 +179,10 @@ class LakeConnection:
 
         Otherwise, return the query unchanged: only the files of the runs have the large columns,
         such as those of the messages.
+
+        Names in the text of the query are replaced, as fcreview's queries spell them: the table
+        `item_rows`, the view as `FROM items ` and the expressions of `COMPUTED_COLUMNS`. A query
+        with another spelling gives the same rows, but reads the files of the runs.
         """
         with_computed_columns = query
         if self._has_computed_columns:
@@ -186,13 +201,15 @@ class LakeConnection:
         Returns False if no file is damaged. Raises StoreError if the error made this connection
         unusable.
         """
+        if isinstance(error, _FATAL_ERRORS):
+            self._raise_for_unusable_connection(error)
         if isinstance(error, EmptyValueError):
             run = self._contents.runs[error.run]
             self._omit_part(run, f"items.parquet is damaged ({error})")
-        elif isinstance(error, _FATAL_ERRORS):
-            self._raise_for_unusable_connection(error)
-        elif not self._omit_cause(error):
-            return False
+        else:
+            is_omitted = self._omit_cause(error)
+            if not is_omitted:
+                return False
         self.update_views()
         return True
 
@@ -271,7 +288,11 @@ class LakeConnection:
             self._contents.indexes[names.index(current.name)] = current
 
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
-        """Leave out a damaged run or index, and note the problem with advice how to repair it."""
+        """Leave out a damaged run or index, and note the problem with advice how to repair it.
+
+        It is noted in `problems`, for the user of this connection, and in `found_problems`, which
+        the command prints at its end.
+        """
         if isinstance(part, LakeIndex):
             self._contents.indexes.remove(part)
             advice = lake_files.INDEX_ADVICE
@@ -339,9 +360,7 @@ class LakeConnection:
         Raises _UnexpectedContentError if a file has other columns or rows than it should have.
         """
         assigned = _assign_runs_to_indexes(self._contents)
-        self._has_computed_columns = bool(assigned) and all(
-            index.computed == lake_files.COMPUTED_COLUMNS_VERSION for index, _ in assigned
-        )
+        self._has_computed_columns = _have_computed_columns([index for index, _ in assigned])
         # An index can be read without a condition if all of its runs are read from it.
         whole_indexes = [index for index, runs in assigned if len(runs) == len(index.runs)]
 
@@ -349,6 +368,8 @@ class LakeConnection:
         for table in _TABLES:
             queries_of_table = self._build_small_table_queries(table, assigned, whole_indexes)
             views[_SMALL_VIEWS[table]] = queries_of_table
+        # Building the queries has set the variables with the paths that the check reads. The views
+        # are replaced only if it finds no damage.
         self._raise_for_damaged_indexes(whole_indexes)
         for view, queries in views.items():
             self._create_view(view, queries)
@@ -357,8 +378,10 @@ class LakeConnection:
     def _build_complete_items_queries(self) -> list[str]:
         """Return the queries for the items with all columns, from the files of all runs."""
         runs = [run for _, run in sorted(self._contents.runs.items())]
+        # The folders name the run, so that a query for one run opens only its file.
+        files = _FileGroup("complete", runs, _HIVE_OPTIONS)
         columns = self._fetch_column_types(_TABLES["items"])
-        queries = self._build_table_queries("items", "complete", runs, columns)
+        queries = self._build_table_queries("items", files, columns)
         return queries or [f"FROM {_TABLES['items']}"]
 
     def _build_small_table_queries(
@@ -370,7 +393,9 @@ class LakeConnection:
         """Return the queries that together read a table of all runs, without large columns.
 
         An index contains the small columns of many runs in one file, which is faster to read than a
-        file for each run. Runs that no index contains are read from their own files.
+        file for each run. So there are up to three kinds of queries: for the runs that no index
+        contains, from their own files; for all runs of the whole indexes; and for some runs of each
+        other index.
 
         Args:
             table: Name of the table.
@@ -378,23 +403,19 @@ class LakeConnection:
             whole_indexes: The indexes from which all runs are read.
         """
         columns = self._list_small_columns(table)
-        runs_without_index = self._list_runs_without_index(assigned)
-        queries = self._build_table_queries(
-            table, "rest", runs_without_index, columns.types_in_runs, columns.computed
-        )
-        queries += self._build_table_queries(
-            table, "whole", whole_indexes, columns.types_in_indexes
-        )
+        rest = _FileGroup("rest", self._list_runs_without_index(assigned))
+        queries = self._build_table_queries(table, rest, columns.types_in_runs, columns.computed)
 
-        for number, (index, runs) in enumerate(assigned):
+        whole = _FileGroup("whole", whole_indexes)
+        queries += self._build_table_queries(table, whole, columns.types_in_indexes)
+
+        for number, (index, runs_to_read) in enumerate(assigned):
             if index in whole_indexes:
                 continue
-            # Some runs of this index are not read from it, so a condition selects the others.
-            condition = _build_run_condition(table, runs)
-            part_queries = self._build_table_queries(
-                table, f"part_{number}", [index], columns.types_in_indexes
-            )
-            queries += [query + condition for query in part_queries]
+            part = _FileGroup(f"part_{number}", [index])
+            condition = _build_run_condition(table, runs_to_read)
+            for query in self._build_table_queries(table, part, columns.types_in_indexes):
+                queries.append(query + condition)
 
         # The store's own table is read if there are no files. That of issues is never empty: it has
         # the issues that belong to no run.
@@ -434,7 +455,9 @@ class LakeConnection:
         """Create the view `item_list`: the items of the lake without large columns.
 
         Its SQL is that of the view `items` in `schema.sql`, with the table `item_index` instead of
-        `item_rows`.
+        `item_rows`. It is made from the text of the schema, so that both views stay equal. DuckDB
+        raises an error if a replacement no longer fits the schema, because `item_index` lacks the
+        large columns.
         """
         schema = read_schema_sql()
         create_items = "CREATE VIEW items AS"
@@ -452,31 +475,31 @@ class LakeConnection:
     def _build_table_queries(
         self,
         table: str,
-        variable: str,
-        parts: Sequence[LakeRun | LakeIndex],
+        files: _FileGroup,
         column_types: Mapping[str, str],
         computed_columns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
         """Return a list with one query that reads a table from Parquet files, or an empty list
         without files. Raises _UnexpectedContentError if a file has other columns.
 
+        The query reads the paths from a DuckDB variable, which is set here, so that the text of the
+        query stays short.
+
         Args:
             table: Name of the table.
-            variable: The query gets the paths from the DuckDB variable `{variable}_{table}`, so
-                that its text stays short.
-            parts: The runs or indexes whose files are read.
+            files: The runs or indexes whose files are read.
             column_types: Column -> SQL type, for the columns to select.
             computed_columns: Further columns: name -> (SQL type, SQL expression).
         """
         file = f"{table}.parquet"
-        parts_with_file = [part for part in parts if file in part.files]
+        parts_with_file = [part for part in files.parts if file in part.files]
         if not parts_with_file:
             return []
 
         paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts_with_file]
-        self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
-        options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
-        files_sql = f"read_parquet(getvariable('{variable}_{table}'), {options})"
+        variable = f"{files.name}_{table}"
+        self.connection.execute(f"SET VARIABLE {variable} = ?::VARCHAR[]", [paths])
+        files_sql = f"read_parquet(getvariable('{variable}'), {files.options})"
 
         needed_types = column_types
         if computed_columns:
@@ -485,18 +508,22 @@ class LakeConnection:
         # Only the first file is checked here, because DuckDB compares the others with it.
         first_file_types = self._fetch_column_types(files_sql)
         if _describe_wrong_column(first_file_types, needed_types):
-            self._raise_for_wrong_columns(parts_with_file, file, options, needed_types)
+            raise self._make_wrong_columns_error(parts_with_file, file, files.options, needed_types)
 
         return [_build_select(column_types, computed_columns, files_sql)]
 
-    def _raise_for_wrong_columns(
+    def _make_wrong_columns_error(
         self,
         parts: Sequence[LakeRun | LakeIndex],
         file: str,
         options: str,
         expected_types: Mapping[str, str],
-    ) -> None:
-        """Raise _UnexpectedContentError if one of the files has other columns."""
+    ) -> _UnexpectedContentError:
+        """Return the error about the files that have other columns.
+
+        It names no file if an import has replaced the wrong one since it was found. The views are
+        then created from the new file.
+        """
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for part in parts:
             path = self._files.get_duckdb_path(f"{part.folder}/{file}")
@@ -504,7 +531,7 @@ class LakeConnection:
             wrong_column = _describe_wrong_column(types, expected_types)
             if wrong_column:
                 problems.append((part, f"{file} {wrong_column}"))
-        raise _UnexpectedContentError(problems)
+        return _UnexpectedContentError(problems)
 
     def _raise_for_damaged_indexes(self, indexes: Sequence[LakeIndex]) -> None:
         """Raise _UnexpectedContentError if the items of an index are damaged.
@@ -544,6 +571,13 @@ class LakeConnection:
             f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED
         ]
         return dict(self.connection.execute(" UNION ".join(queries)).fetchall())
+
+
+def _have_computed_columns(indexes: Sequence[LakeIndex]) -> bool:
+    """Whether there are indexes, and all have the computed columns of this version."""
+    if not indexes:
+        return False
+    return all(index.computed == lake_files.COMPUTED_COLUMNS_VERSION for index in indexes)
 
 
 def _build_select(
@@ -778,7 +812,8 @@ def _write_items_to_parquet(connection: LakeConnection, items: Sequence[int], fo
     for each table of the store.
 
     The runs get the number of these items, and the version -1, which says that no import has read
-    them.
+    them. The rows are copied from a temporary table, which lasts as long as the connection, so that
+    the large items are read once.
     """
     selected = f"(SELECT unnest([{', '.join(map(str, items))}]::BIGINT[]))"
     connection.execute(

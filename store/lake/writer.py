@@ -122,14 +122,9 @@ class LakeWriter:
         )
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
         lake_number = self._choose_free_run_number(run_key)
-        # The time is that of the newest source file, so that equal files give an equal lake.
-        newest = max((source["mtime_ns"] for source in sources), default=0)
-        time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        row |= {
-            "run": lake_number,
-            "imported_at": time,
-        }
+        row |= {"run": lake_number, "imported_at": _format_newest_time(sources)}
         self.write_run(row, sources, _build_run_queries(store_number, lake_number))
+        # An earlier import of the run that failed has written its issues to this file.
         self._files.remove_file(f"_issues/{lake_files.hash_text(run_key)}.json")
         return lake_number
 
@@ -138,26 +133,31 @@ class LakeWriter:
     ) -> None:
         """Write a run. `row` is its row in the table `runs`, and `sources` are its rows in
         `sources`. `queries` has the SQL for the rows of each Parquet file.
+
+        The file that describes the run comes last, so that it has the hashes of the Parquet files.
         """
         number = int(row["run"])
         run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
         self._folder_by_run[number] = run.folder
         for table, query in queries.items():
-            # The copy in the scratch folder is also needed for the index of all added runs.
             scratch_path = self._scratch / f"{number}.{table}"
-            source = query
-            if table == "items":
-                # Copying the rows first makes the bytes of the file independent of the other runs
-                # in the store.
-                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
-                source = "FROM copied ORDER BY item"
-            n_rows = self._copy_rows(source, scratch_path, RUN_ROW_GROUP)
+            n_rows = self._copy_rows_of_run(table, query, scratch_path)
             size_and_hash = self._update_file(run.folder, table, scratch_path, n_rows)
             if size_and_hash is not None:
                 run.files[f"{table}.parquet"] = size_and_hash
+                # `write_index_of_added_runs` joins the copies in the scratch folder.
                 self._copies.setdefault(table, {})[number] = scratch_path
         self._files.write_file(f"{run.folder}/{lake_files.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.content_hash
+
+    def _copy_rows_of_run(self, table: str, query: str, path: Path) -> int:
+        """Write the rows of a run to a local Parquet file, and return their number."""
+        if table == "items":
+            # Copying the rows first makes the bytes of the file independent of the other runs in
+            # the store.
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
+            query = "FROM copied ORDER BY item"
+        return self._copy_rows(query, path, RUN_ROW_GROUP)
 
     def _choose_free_run_number(self, run_key: str) -> int:
         """Return the run's number from `derive_run_number` or, if another run has this number,
@@ -253,6 +253,14 @@ class LakeWriter:
         self._files.write_file(
             f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json()
         )
+
+
+def _format_newest_time(sources: Iterable[dict[str, Any]]) -> str:
+    """Return the time of the newest source file of a run. With this time as that of the import,
+    equal files give an equal lake.
+    """
+    newest_ns = max((source["mtime_ns"] for source in sources), default=0)
+    return datetime.fromtimestamp(newest_ns // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _find_run_folders(files: LakeFiles) -> dict[int, str]:
@@ -357,19 +365,14 @@ def import_part(
     import_name, _, _ = index_name.partition("-")
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
-        # The key of a run has its path relative to the workspace, or an absolute path for a run
-        # outside. All runs are outside of this workspace, so all parts compute the same keys.
-        workspace_of_keys = find_workspace(scratch, override=scratch)
-        own_plans, issues_of_plans = _select_plans_of_part(plans, part, workspace_of_keys)
+        own_plans, issues_of_plans = _select_plans_of_part(plans, part, scratch)
         search_issues = [asdict(issue) for issue in [*issues, *issues_of_plans]]
 
         WorkspaceFiles(scratch).make_folder(scratch / "parquet")
         with LakeWriter(lake.files, index_name, scratch / "parquet") as writer:
             for number, batch in enumerate(_split_into_batches(own_plans)):
-                folder = scratch / f"batch-{number}"
-                workspace = find_workspace(folder, override=folder)
-                _import_batch(lake, batch, workspace, writer, summary)
-                workspace.files.remove(workspace.store)
+                batch_folder = scratch / f"batch-{number}"
+                _import_batch(lake, batch, batch_folder, writer, summary)
             writer.write_issues(search_issues, import_name)
             writer.write_index_of_added_runs()
     summary.issues = search_issues + summary.issues
@@ -377,11 +380,16 @@ def import_part(
 
 
 def _select_plans_of_part(
-    plans: Sequence[RunPlan], part: LakePart, workspace: Workspace
+    plans: Sequence[RunPlan], part: LakePart, scratch: Path
 ) -> tuple[list[RunPlan], list[ImportIssue]]:
     """Select the plans of the runs that belong to a part of the lake, each run once, sorted by key.
     Several machines can each import one part.
+
+    `scratch` is a folder that contains no run.
     """
+    # The key of a run has its path relative to the workspace, or an absolute path for a run
+    # outside. All runs are outside of this workspace, so all machines compute the same keys.
+    workspace = find_workspace(scratch, override=scratch)
     by_key: dict[str, RunPlan] = {}
     issues = []
     for plan in plans:
@@ -435,13 +443,16 @@ def _build_index_query(table: str, source: str) -> str:
 def _import_batch(
     lake: LakeImport,
     plans: Sequence[RunPlan],
-    workspace: Workspace,
+    folder: Path,
     writer: LakeWriter,
     summary: ImportSummary,
 ) -> None:
     """Import a batch of runs into a temporary workspace, copy them to the lake, and add their rows
     and issues to the summary.
+
+    `folder` is the one for the workspace. At the end, it no longer has the store, which is large.
     """
+    workspace = find_workspace(folder, override=folder)
     lake.prepare(plans, workspace)
     result = import_runs(
         workspace,
@@ -464,6 +475,7 @@ def _import_batch(
         if run is not None:
             issue = issue | {"run": lake_number_by_run.get(run, 0)}
         summary.issues.append(issue)
+    workspace.files.remove(workspace.store)
 
 
 def _write_issues_of_failed_run(

@@ -56,6 +56,7 @@ from fcreview.store.queue_sampling import (
     fetch_sampling_frame,
     list_content_keys,
     make_content_key,
+    parse_content_key,
 )
 from fcreview.store.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT, is_resolved_sql
 from fcreview.store.rows import View
@@ -101,18 +102,20 @@ class QueueSample:
         `automatic_verdict` is needed because extensions have strata by automatic verdict.
         """
         # The probability is 1 minus that of being drawn neither by the queue nor by an extension.
-        # All items of a stratum can be in earlier queues, so that nothing is left to draw.
         stratum = self.frame.strata[content_key]
-        share_not_drawn = 1.0 - _find_stratum_probability(self.queue, (stratum,))
-        key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
+        probability_of_omission = 1.0 - _find_stratum_probability(self.queue, (stratum,))
+
+        key, _, _ = parse_content_key(content_key)
+        # An extension has strata with or without the category of their items.
         names_in_extensions = (
             format_stratum_name(stratum, automatic_verdict),
             format_stratum_name(stratum, automatic_verdict, key.category),
         )
         for extension in self.extensions:
             if _is_drawn_from_run_of(extension, key):
-                share_not_drawn *= 1.0 - _find_stratum_probability(extension, names_in_extensions)
-        return 1.0 - share_not_drawn
+                probability = _find_stratum_probability(extension, names_in_extensions)
+                probability_of_omission *= 1.0 - probability
+        return 1.0 - probability_of_omission
 
     def add_extension(self, queue: QueueFile) -> None:
         self.content_keys_by_queue[queue.name] = set(list_content_keys(queue))
@@ -129,7 +132,10 @@ def _is_drawn_from_run_of(queue: QueueFile, key: ItemKey) -> bool:
 
 def _find_stratum_probability(queue: QueueFile, stratum_names: Collection[str]) -> float:
     """Return the probability with which the queue draws an item of the first stratum with one of
-    these names; 0 if it has no such stratum.
+    these names.
+
+    It is 0 if the queue has no such stratum, because all of its items were in earlier queues and
+    nothing was left to draw.
     """
     for stratum in queue.strata:
         if stratum.name in stratum_names:
@@ -254,10 +260,13 @@ def _fetch_frame_if_unchanged(
     Items of the `excluded` queues are included, because the sample represents them too.
     """
     # The filter of the queue applies to the runs that it was drawn from, or to all runs.
-    for runs in (_find_sampled_runs(connection, queue), ()):
+    sampled_runs = _find_sampled_runs(connection, queue)
+    all_runs = ()
+    for runs in (sampled_runs, all_runs):
         try:
             frame = fetch_sampling_frame(connection, _make_frame_request(queue, runs))
         except (FilterError, QueueError):
+            # The filter or the strata of the queue are no longer valid.
             return None
         # The sample represents the items that it could contain, so incidents that were left out
         # have no stratum.
@@ -359,7 +368,7 @@ def fetch_verdict_pairs(
             run.
     """
     samples = _load_samples_of_runs(connection, workspace, cache)
-    reached_keys = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
+    reached_keys = _find_reached_keys(samples, reviews.events)
     content_keys = _find_content_keys_of_reviewed_items(connection, reviews, view)
     human_verdicts_by_item = _fetch_resolved_verdicts(connection)
 
@@ -391,6 +400,13 @@ def _load_samples_of_runs(
     """
     samples = load_random_samples(connection, workspace, cache).samples
     return [sample for sample in samples if not sample.queue.design.decides]
+
+
+def _find_reached_keys(samples: Iterable[QueueSample], events: EventIndex) -> set[ContentKey]:
+    """Return the items that annotators have reached in the queues of the samples."""
+    # The outcomes, for which the decisions would be needed, do not matter.
+    outcomes = find_outcomes_of_reached_items(_list_queues(samples), events, decisions={})
+    return set(outcomes)
 
 
 def _list_judged_verdicts(judgements: Iterable[ItemJudgement]) -> dict[_VerdictKey, Any]:
@@ -630,6 +646,8 @@ def _list_filter_terms(connection: Connection, cell: CalibrationCell) -> list[st
         f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
         f"{human_key}:{_FILTER_WORDS[cell.human_verdict]}",
     ]
+    # A cell has no incidents (see `_fetch_automatic_verdicts`). Without reviewed incidents, the
+    # other terms select none either.
     if connection.execute(_HAS_REVIEWED_INCIDENTS).fetchall():
         terms.append("incident:none")
     if cell.name is not None:
@@ -1002,6 +1020,9 @@ def _build_item_status(
     # An incident is in no population, but it can belong to a group that was drawn.
     cluster_samples = samples if item.is_incident else samples_of_item
 
+    # The stratum of an item is the combination of its strata in all samples. An item in no
+    # population has none.
+    strata = _list_strata(key, samples) if samples_of_item else None
     is_decided = item.human is not None
     is_reviewed = is_decided or key in progress.answered
     is_drawn = key in progress.drawn
@@ -1009,7 +1030,7 @@ def _build_item_status(
         category=item.key.category,
         automatic=item.automatic,
         human=item.human,
-        stratum=_list_strata(key, samples) if samples_of_item else None,
+        stratum=strata,
         inclusion_probability=_compute_inclusion_probability(item, samples_of_item),
         has_sample_verdict=is_decided and key in progress.representative,
         is_known_before_sample=key in progress.known_before,
@@ -1148,6 +1169,7 @@ def _find_reached_positions(
         queue: The queue, whose items are shared among annotators.
         verdicts_by_position: Position in the queue -> current review events of the item.
     """
+    # If all items have a review, none was skipped, whenever the reviews were written.
     if all(verdicts_by_position):
         return set(range(len(queue.items)))
 

@@ -247,18 +247,18 @@ def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
         sharing.seed,
         deviations=_predict_deviations(request),
     )
-    overlap = draw_overlap_indexes(sample.items, sharing)
+    unit_names = sample.items
+    overlap = draw_overlap_indexes(unit_names, sharing)
+    units = _list_drawn_units(sample, frame.group_items_by_unit(), overlap)
 
-    items_by_unit = frame.group_items_by_unit()
-    drawn_units = [items_by_unit[unit] for unit in sample.items]
-    unit_sizes = [len(unit) for unit in drawn_units]
+    unit_sizes = [len(unit.content_keys) for unit in units]
     shares = []
-    for share in assign_shares(sample.items, overlap, sharing):
+    for share in assign_shares(unit_names, overlap, sharing):
         shares.append(_expand_share(share, unit_sizes))
     return _DrawnSample(
-        n_units=len(sample.items),
+        n_units=len(units),
         strata=sample.strata,
-        items=_build_queue_items(sample, drawn_units, overlap),
+        items=_build_queue_items(units),
         shares=shares,
     )
 
@@ -356,44 +356,71 @@ def _check_remaining_items(
         earlier: The earlier queues.
         size: Number of units to draw; None for all.
     """
-    excludes = frame.list_overlapping_queues(earlier)
+    overlapping_queues = frame.list_overlapping_queues(earlier)
+    if not overlapping_queues:
+        return
     n_remaining = len(remaining.get_unit_strata())
-    n_needed = n_remaining if size is None else size
-    if not excludes or 0 < n_needed <= n_remaining:
+    has_enough = n_remaining > 0 if size is None else 0 < size <= n_remaining
+    if has_enough:
         return
     n_all = len(frame.get_unit_strata())
-    names = ", ".join(excludes)
+    names = ", ".join(overlapping_queues)
     raise QueueError(
         f"only {n_remaining:,} of {n_all:,} {frame.unit_noun} are in no earlier queue ({names})."
         f" Reduce --size, or pass --allow-overlap to draw from all {frame.unit_noun}"
     )
 
 
-def _build_queue_items(
-    sample: StratifiedSample, contents: Sequence[Sequence[ContentKey]], overlap: Collection[int]
-) -> list[QueueItem]:
-    """Return the items of the drawn units, one unit after the other, each with the stratum and the
-    probability with which it was drawn.
+@dataclass(frozen=True, slots=True)
+class _DrawnUnit:
+    """A single item, or a group of items that is drawn as a whole."""
+
+    content_keys: Sequence[ContentKey]
+    stratum: Stratum
+    is_overlap: bool
+    """Whether all annotators review it."""
+
+
+def _list_drawn_units(
+    sample: StratifiedSample,
+    items_by_unit: Mapping[str, Sequence[ContentKey]],
+    overlap: Collection[int],
+) -> list[_DrawnUnit]:
+    """Return the units of a sample, in its order.
 
     Args:
-        sample: The drawn units and their strata.
-        contents: The items of each drawn unit, which is an item or a cluster.
+        sample: The names of the drawn units, as its items, and their strata.
+        items_by_unit: Name of a unit -> its items.
         overlap: Indexes of the drawn units that all annotators review.
     """
-    probability = {stratum.name: stratum.probability for stratum in sample.strata}
+    stratum_by_name = {stratum.name: stratum for stratum in sample.strata}
+    units = []
+    for index, unit_name in enumerate(sample.items):
+        unit = _DrawnUnit(
+            items_by_unit[unit_name],
+            stratum=stratum_by_name[sample.stratum_by_item[unit_name]],
+            is_overlap=index in overlap,
+        )
+        units.append(unit)
+    return units
+
+
+def _build_queue_items(units: Iterable[_DrawnUnit]) -> list[QueueItem]:
+    """Return the items of the drawn units, one unit after the other, each with the stratum and the
+    probability with which it was drawn.
+    """
     items = []
-    for index, content_keys in enumerate(contents):
-        stratum = sample.stratum_by_item[sample.items[index]]
-        for content_key in content_keys:
-            *key, prediction_hash, golden_hash = orjson.loads(content_key)
+    for unit in units:
+        for content_key in unit.content_keys:
+            key, prediction_hash, golden_hash = parse_content_key(content_key)
             items.append(
                 QueueItem(
-                    ItemKey(*key),
+                    key,
                     prediction_hash=prediction_hash,
                     golden_hash=golden_hash,
-                    stratum=stratum,
-                    probability=probability[stratum],
-                    overlap=index in overlap,
+                    stratum=unit.stratum.name,
+                    probability=unit.stratum.probability,
+                    overlap=unit.is_overlap,
                 )
             )
     return items
@@ -513,6 +540,12 @@ def make_content_key(*fields: str | None) -> ContentKey:
     return orjson.dumps([part or "" for part in fields]).decode()
 
 
+def parse_content_key(content_key: ContentKey) -> tuple[ItemKey, str, str]:
+    """Return the key of an item, and the hashes of its prediction and of its golden answer."""
+    *key_fields, prediction_hash, golden_hash = orjson.loads(content_key)
+    return ItemKey(*key_fields), prediction_hash, golden_hash
+
+
 def hash_content_key(content_key: ContentKey) -> str:
     return blake2b(content_key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -614,8 +647,22 @@ class _FrameRow:
 
 def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_FrameRow]:
     """Fetch the items that the request selects, in the order of their numbers."""
-    is_by_sources = request.stratify == SOURCES_KEY
-    stratum_sql = _build_stratum_sql("" if is_by_sources else request.stratify)
+    if request.stratify != SOURCES_KEY:
+        return _fetch_rows_with_stratum(connection, request, _build_stratum_sql(request.stratify))
+
+    # Strata by sources are counted here and not in SQL, because names of judges are data. Both
+    # queries have the items of the view in the order of their numbers.
+    rows = _fetch_rows_with_stratum(connection, request, f"'{UNSTRATIFIED}'")
+    strata = _count_source_strata(connection, request)
+    return [replace(row, stratum=stratum) for row, stratum in zip(rows, strata, strict=True)]
+
+
+def _fetch_rows_with_stratum(
+    connection: Connection, request: QueueRequest, stratum_sql: str
+) -> list[_FrameRow]:
+    """Fetch the items that the request selects, in the order of their numbers. `stratum_sql` is the
+    SQL for the name of an item's stratum.
+    """
     question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
     where, params, _ = build_view_condition(request.view, blind=False)
     fetched = connection.execute(
@@ -624,9 +671,9 @@ def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_Fr
         params,
     ).fetchall()
     rows = []
-    for *content, stratum, cluster, question, run, official, recomputed in fetched:
+    for *content_key_fields, stratum, cluster, question, run, official, recomputed in fetched:
         row = _FrameRow(
-            orjson.dumps(content).decode(),
+            orjson.dumps(content_key_fields).decode(),
             stratum=stratum,
             cluster=cluster,
             question=question,
@@ -635,12 +682,7 @@ def _fetch_frame_rows(connection: Connection, request: QueueRequest) -> list[_Fr
             recomputed=recomputed,
         )
         rows.append(row)
-    if not is_by_sources:
-        return rows
-
-    # Strata by sources are counted here and not in SQL, because names of judges are data.
-    strata = _count_source_strata(connection, request)
-    return [replace(row, stratum=stratum) for row, stratum in zip(rows, strata, strict=True)]
+    return rows
 
 
 def _select_joint_questions(
@@ -805,9 +847,9 @@ def _draw_from_strata(
 
 def _build_extension_item(content_key: ContentKey, part: ExtensionStratum) -> QueueItem:
     """Return the queue item of a drawn item, with the probability with which it was drawn."""
-    *key, prediction_hash, golden_hash = orjson.loads(content_key)
+    key, prediction_hash, golden_hash = parse_content_key(content_key)
     return QueueItem(
-        ItemKey(*key),
+        key,
         prediction_hash=prediction_hash,
         golden_hash=golden_hash,
         stratum=part.name,
@@ -881,18 +923,26 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
     except QueueError as error:
         return MergedQueue(queue.name, "unreadable", why=str(error))
 
-    # Names that differ only in case are the same name.
-    existing_names = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
+    # Names that differ only in case are the same name. The first of them counts.
+    existing_names: dict[str, str] = {}
+    for name in list_queue_names(workspace):
+        existing_names.setdefault(fold_filename(name), name)
+
     for name in _iterate_numbered_names(queue.name):
-        has_own_name = name == queue.name
         existing_name = existing_names.get(fold_filename(name))
         if existing_name is None:
             write_queue(workspace, replace(queue, name=name))
-            state: QueueMergeState = "new" if has_own_name else "differs"
-            return MergedQueue(queue.name, state=state, kept_as=name)
-        if _has_same_content(workspace, existing_name, queue):
-            state = "known" if has_own_name else "differs"
-            return MergedQueue(queue.name, state=state, kept_as=existing_name)
+            state: QueueMergeState = "new"
+            kept_as = name
+        elif _has_same_content(workspace, existing_name, queue):
+            state = "known"
+            kept_as = existing_name
+        else:
+            continue
+        # With a number, the name of the queue is that of another queue here.
+        if name != queue.name:
+            state = "differs"
+        return MergedQueue(queue.name, state=state, kept_as=kept_as)
     raise AssertionError("some number is free")
 
 

@@ -131,19 +131,17 @@ def fetch_clusters_by_groupings(
     rows_by_grouping = _fetch_cluster_rows(
         connection, view, computed_groupings, without_incidents=bool(incidents)
     )
+    # The rows leave out incidents, so the filters of their clusters must do the same.
+    scope_term = NO_INCIDENT_TERM if incidents else ""
 
     all_clusters = []
     for grouping, rows in zip(computed_groupings, rows_by_grouping, strict=True):
+        # The clusters of incidents come first, and count for the limit.
         shown_rows = rows
         if limit is not None:
             shown_rows = rows[: max(limit - len(incidents), 0)]
         builder = _make_cluster_builder(
-            connection,
-            view,
-            grouping,
-            rows,
-            shown_rows=shown_rows,
-            scope_term=NO_INCIDENT_TERM if incidents else "",
+            connection, view, grouping, rows, shown_rows=shown_rows, scope_term=scope_term
         )
         clusters = incidents[:limit]
         for row in shown_rows:
@@ -162,7 +160,10 @@ def _make_cluster_builder(
     shown_rows: Sequence[_ClusterRow],
     scope_term: str,
 ) -> _ClusterBuilder:
-    """Prepare the filter terms, which depend on all rows, and the texts of the shown rows."""
+    """Prepare the filter terms and the texts of the shown rows.
+
+    The terms depend on all rows, because a short term must not match the items of another cluster.
+    """
     items_with_step = [row.first_item for row in shown_rows if row.names.get("decisive_step")]
     term_builders = {}
     for shared in _SHARED_GROUPINGS[grouping]:
@@ -279,26 +280,46 @@ def _fetch_cluster_rows(
     pairs of values (`BY_VALUE`) has a query alone, for the most frequent pairs. With
     `without_incidents`, items with an incident are left out.
     """
-    where, params, _ = build_view_condition(view, blind=False)
-    failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
-    if without_incidents:
-        failing += f" AND NOT {HAS_INCIDENT}"
-
+    failing = _select_failing_items(view, without_incidents=without_incidents)
     columns_by_grouping = [_list_shared_columns(grouping) for grouping in groupings]
     if groupings == [BY_VALUE]:
+        failing = _select_items_with_frequent_pairs(failing)
         # The pair of values comes before what the items of a cluster have in common otherwise.
         columns_by_grouping = [_VALUE_COLUMNS | _list_shared_columns(BY_VALUE)]
-        failing += f" AND {_VALUE_PAIR_HASH} IN ({_build_frequent_pairs_query(failing)})"
-        # The condition of the view now occurs twice in the query.
-        params = [*params, *params]
 
     columns = _merge_columns(columns_by_grouping)
-    query = _build_cluster_query(failing, columns, columns_by_grouping)
-    rows = connection.execute(query, params).fetchall()
+    query = _build_cluster_query(failing.sql, columns, columns_by_grouping)
+    rows = connection.execute(query, failing.params).fetchall()
     rows_by_grouping: list[Sequence[_ClusterRow]] = []
     for columns_of_grouping in columns_by_grouping:
         rows_by_grouping.append(_select_rows_of_grouping(rows, list(columns), columns_of_grouping))
     return rows_by_grouping
+
+
+@dataclass(frozen=True, slots=True)
+class _FailingItems:
+    """The failing items of a view."""
+
+    sql: str  # FROM and WHERE clauses
+    params: list[object]
+
+
+def _select_failing_items(view: View, *, without_incidents: bool) -> _FailingItems:
+    where, params, _ = build_view_condition(view, blind=False)
+    sql = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
+    if without_incidents:
+        sql += f" AND NOT {HAS_INCIDENT}"
+    return _FailingItems(sql, params)
+
+
+def _select_items_with_frequent_pairs(failing: _FailingItems) -> _FailingItems:
+    """Return those of the failing items that have one of their most frequent pairs of values."""
+    frequent_pairs = _build_frequent_pairs_query(failing.sql)
+    return _FailingItems(
+        f"{failing.sql} AND {_VALUE_PAIR_HASH} IN ({frequent_pairs})",
+        # The condition of the view occurs twice: for the items, and for the pairs.
+        params=[*failing.params, *failing.params],
+    )
 
 
 def _merge_columns(columns_by_grouping: Sequence[dict[str, str]]) -> dict[str, str]:
@@ -363,21 +384,23 @@ def _select_rows_of_grouping(
     groupings.
 
     Args:
-        rows: All rows: the values of the columns, `grouping_id`, and other fields.
+        rows: All rows, as `_build_cluster_query` selects them: the values of the columns, the
+            `grouping_id`, and the fields of `_ClusterRow` after `names`.
         names: All columns of the query, in order.
         names_of_grouping: The columns of the wanted grouping.
     """
     # `grouping_id` has a bit for each column, which is 1 for the columns that do not group.
     bits = ["0" if name in names_of_grouping else "1" for name in names]
-    grouping_id = int("".join(bits), 2)
+    wanted_id = int("".join(bits), 2)
     selected = []
     for row in rows:
-        stated_id, *other_fields = row[len(names) :]
-        if stated_id != grouping_id:
+        values = row[: len(names)]
+        grouping_id, *figures = row[len(names) :]
+        if grouping_id != wanted_id:
             continue
-        values = dict(zip(names, row, strict=False))
-        own_values = {name: values[name] for name in names_of_grouping}
-        selected.append(_ClusterRow(own_values, *other_fields))
+        value_by_name = dict(zip(names, values, strict=True))
+        own_values = {name: value_by_name[name] for name in names_of_grouping}
+        selected.append(_ClusterRow(own_values, *figures))
     return selected
 
 
@@ -393,8 +416,14 @@ def _fetch_decisive_step_reasons(
     return dict(connection.execute(query).fetchall())
 
 
+def _get_shared_value(row: _ClusterRow, grouping: int) -> str | None:
+    """Return the value that the items of a cluster share in a grouping, such as their function."""
+    field_name, _ = _COLUMNS[grouping]
+    return row.names[field_name]
+
+
 def _make_term_builder(grouping: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:
-    names = {row.names[_COLUMNS[grouping][0]] for row in rows}
+    names = {_get_shared_value(row, grouping) for row in rows}
     return ExactTermBuilder(
         _FILTER_KEYS[grouping], names, separator="" if grouping == BY_CATEGORY else ":"
     )
@@ -431,4 +460,4 @@ def _build_filter_term(
         return f"golden_value:{golden} predicted_value:{predicted}"
     if term_grouping not in _SHARED_GROUPINGS[cluster_grouping]:
         return ""
-    return builders[term_grouping].build_term(row.names[_COLUMNS[term_grouping][0]])
+    return builders[term_grouping].build_term(_get_shared_value(row, term_grouping))

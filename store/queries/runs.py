@@ -93,14 +93,16 @@ class RunMissingItem:
 
 
 def fetch_not_run(connection: Connection, runs: Sequence[int]) -> list[RunMissingItem]:
-    """Return the items without a result of these runs, or of all runs if `runs` is empty, in the
-    dataset's order.
+    """Return the items without a result of these runs, or of all runs if `runs` is empty: run by
+    run, and those of a run in the dataset's order.
     """
     where = f"WHERE run IN ({', '.join(str(int(run)) for run in runs)})" if runs else ""
-    rows = connection.execute(
-        f"SELECT run, id, category FROM not_run {where} ORDER BY run"
-    ).fetchall()
-    return [RunMissingItem(run, MissingItem(item_id, category)) for run, item_id, category in rows]
+    rows = connection.execute(f"SELECT run, id, category FROM not_run {where}").fetchall()
+    missing = [
+        RunMissingItem(run, MissingItem(item_id, category)) for run, item_id, category in rows
+    ]
+    # The view lists the items of a run in their order, and the sort keeps it.
+    return sorted(missing, key=lambda item: item.run)
 
 
 def create_run_names_table(connection: Connection, run_names: Mapping[int, str]) -> None:
@@ -168,9 +170,10 @@ class _StoredCounts:
         categories = self.categories_by_run.get(run, [])
         not_run_by_category = self.not_run_by_run.get(run, {})
         # The score files of some categories state an accuracy, but list only failing items. This
-        # sets the verdict counts of such categories to 0, so it comes before they are added up.
+        # sets the verdict counts in `categories` to 0, so it comes before they are added up.
         headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
 
+        # All fields of `RunRow` that are named like a count of `_RUN_COUNTS`.
         counts = _add_up_categories(categories)
         n_item_issues = counts.pop("n_issues")
         n_not_run = sum(not_run_by_category.values())
@@ -241,11 +244,14 @@ def _fetch_category_counts(
     """
     # In blind mode, only this annotator's own reviews of the mark of an incident count.
     is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
+    items = (
+        "SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, h.golden_verdict,"
+        f" {is_resolved_sql('h.decided_by')} AS is_resolved,"
+        f" {EFFECTIVE_VERDICT} AS effective, {is_incident} AS is_incident {FROM_ITEMS}"
+    )
     query = (
-        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, h.golden_verdict,"
-        f" {is_resolved_sql('h.decided_by')} AS is_resolved, {EFFECTIVE_VERDICT} AS"
-        f" effective, {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
+        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())} FROM ({items})"
+        " GROUP BY run, category ORDER BY run, category"
     )
     counts: dict[int, list[dict[str, Any]]] = {}
     for run, category, *numbers in connection.execute(query).fetchall():

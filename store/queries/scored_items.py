@@ -645,40 +645,58 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
     """Return the verdicts of an item for corrected figures: human verdicts where there are some,
     else automatic ones.
 
+    Of the whole item, the first of these verdicts counts: one that overrides the automatic verdict
+    (see `_find_overrides`), one that follows from human verdicts on parts, the automatic one.
+
     Human verdicts that differ from the automatic ones are also listed as overrides, because the
     metrics of a benchmark derive further verdicts from them.
     """
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}
     )
-    others = _collect_other_verdicts(row, "corrected")
-
-    # A verdict that only follows from other human verdicts is no override: metrics derive it
-    # themselves.
-    decided = [verdict for verdict in human_verdicts if verdict.derived is None]
-    overrides = _find_effective_overrides(others | {ITEM_CORRECT: automatic}, decided)
-    erratum_verdict = _find_golden_verdict(
-        verdict for verdict in human_verdicts if verdict.is_by_erratum
-    )
-    if erratum_verdict is not None and erratum_verdict is not automatic:
-        overrides[ITEM_CORRECT] = erratum_verdict
-
+    automatic_others = _collect_other_verdicts(row, "corrected")
+    overrides = _find_overrides(automatic_others | {ITEM_CORRECT: automatic}, human_verdicts)
+    overrides_of_others = dict(overrides)
     item_verdict = _find_derived_verdict(human_verdicts, otherwise=automatic)
-    for target_criterion, value in overrides.items():
-        if target_criterion == ITEM_CORRECT:
-            item_verdict = value
-        else:
-            others[target_criterion] = value
+    if ITEM_CORRECT in overrides:
+        item_verdict = overrides_of_others.pop(ITEM_CORRECT)
 
+    decided = _list_decided_verdicts(human_verdicts)
     disputed = [verdict for verdict in human_verdicts if verdict.decided_by == DISPUTED]
     return _CountedVerdicts(
         item_verdict,
         error_type=row.error_type or row.rule_error_type,
-        others=others,
+        others=automatic_others | overrides_of_others,
         overrides=overrides,
         reviewed=[verdict.target_criterion for verdict in decided],
         disputed=[verdict.target_criterion for verdict in disputed],
     )
+
+
+def _list_decided_verdicts(human_verdicts: Iterable[_HumanVerdict]) -> list[_HumanVerdict]:
+    """Return the human verdicts without those that only follow from others."""
+    return [verdict for verdict in human_verdicts if verdict.derived is None]
+
+
+def _find_overrides(
+    automatic_verdicts: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
+) -> dict[TargetCriterion, Any]:
+    """Return the verdicts by people, or with their accepted golden answer, that differ from the
+    automatic ones.
+
+    A verdict that only follows from other human verdicts is no override: metrics derive it
+    themselves.
+    """
+    overrides = _find_effective_overrides(
+        automatic_verdicts, _list_decided_verdicts(human_verdicts)
+    )
+    erratum_verdict = _find_golden_verdict(
+        verdict for verdict in human_verdicts if verdict.is_by_erratum
+    )
+    is_other_verdict = erratum_verdict is not automatic_verdicts[ITEM_CORRECT]
+    if erratum_verdict is not None and is_other_verdict:
+        overrides[ITEM_CORRECT] = erratum_verdict
+    return overrides
 
 
 def _find_golden_verdict(human_verdicts: Iterable[_HumanVerdict]) -> bool | None:

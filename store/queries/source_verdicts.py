@@ -50,7 +50,7 @@ WHERE left("time", $length) <= $until AND item IN (SELECT unnest($items::BIGINT[
 """
 _NO_LIMIT = "9999"
 """Time that is later than every verdict."""
-_SECONDS = len("2026-01-31T12:00:00")
+_CHARS_UP_TO_SECONDS = len("2026-01-31T12:00:00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,17 @@ def is_own_judge(source_name: str) -> bool:
 
 
 def _fetch_own_judges(connection: Connection, items: Sequence[int], until: str) -> list[_OwnJudge]:
-    """Return the judges of `fcreview judge` with a verdict on one of the items, by name."""
+    """Return the judges of `fcreview judge` with a verdict on one of the items, by name.
+
+    Verdicts after the time `until` do not count. Times are compared as texts, up to their seconds,
+    because the times of queues have no fraction.
+    """
     judges: dict[str, _OwnJudge] = {}
-    values = {"items": items, "until": until[:_SECONDS], "length": _SECONDS}
+    values = {
+        "items": items,
+        "until": until[:_CHARS_UP_TO_SECONDS],
+        "length": _CHARS_UP_TO_SECONDS,
+    }
     for item, name, verdict in connection.execute(_OWN_VERDICTS, values).fetchall():
         judges.setdefault(name, _OwnJudge(name)).verdicts[item] = verdict
     if not judges:

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from fcreview.store.queue_file import QueueItemTable
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
+_ITEM_BITS = strip_duplicate_mark(-1)
+"""Bit mask that removes the mark of a hidden duplicate from an item number. In -1, all bits are
+set.
+"""
 FIRST_ROWS = 5_000  # number of items of a lake that are ordered when a view is opened
 MAX_CACHED_ORDERS = (
     4  # The most recently used orders are cached. An order of 500,000 items takes about 4 MB.
@@ -173,14 +177,17 @@ class ViewOrders:
         """Return the position of an item in a view, from 0; None if the view does not have the
         item.
         """
-        # The item is often among the first items.
-        for n_rows in (1, None):
-            order = self.get_order(view, n_rows)
-            row = self._connection.execute(
-                f"SELECT rowid FROM {order.table} WHERE item = ?", [item]
-            ).fetchone()
-            if row is not None or order.n_rows == order.count:
-                break
+        # The item is often among the first items, which may be all that are ordered yet.
+        first_items = self.get_order(view, min_rows=1)
+        position = self._find_position_in_table(first_items, item)
+        if position is not None or first_items.has_rows(None):
+            return position
+        return self._find_position_in_table(self.get_order(view), item)
+
+    def _find_position_in_table(self, order: ViewOrder, item: int) -> int | None:
+        row = self._connection.execute(
+            f"SELECT rowid FROM {order.table} WHERE item = ?", [item]
+        ).fetchone()
         return None if row is None else int(row[0])
 
     def count_reviewed_items(self, view: View) -> int:
@@ -190,16 +197,22 @@ class ViewOrders:
         """
         order = self.get_order(view, min_rows=0)
         if order.has_rows(None):
-            # A hidden duplicate counts as its item. All bits of -1 are set, so this bit mask
-            # removes only the mark of a duplicate.
-            item = f"o.item & {strip_duplicate_mark(-1)}"
-            query = f"SELECT count(*) FROM {order.table} o JOIN human h ON h.item = {item}"
-            rows = self._connection.execute(f"{query} WHERE h.you IS NOT NULL").fetchall()
-        else:
-            # The table of a lake can lack items. Its order then does not depend on reviews.
-            condition = build_view_condition(view, blind=self._blind)
-            query = f"SELECT count(*) {FROM_ITEMS} WHERE h.you IS NOT NULL AND ({condition.sql})"
-            rows = self._connection.execute(query, condition.params).fetchall()
+            return self._count_reviewed_rows(order)
+
+        # For a large view of a lake, the table has only the first items. Such a view does not
+        # depend on reviews, so its condition now selects the same items as then.
+        condition = build_view_condition(view, blind=self._blind)
+        query = f"SELECT count(*) {FROM_ITEMS} WHERE h.you IS NOT NULL AND ({condition.sql})"
+        rows = self._connection.execute(query, condition.params).fetchall()
+        return int(rows[0][0])
+
+    def _count_reviewed_rows(self, order: ViewOrder) -> int:
+        """Count the rows of an order whose item has a verdict of the annotator. A hidden duplicate
+        counts as its item.
+        """
+        item = f"o.item & {_ITEM_BITS}"
+        query = f"SELECT count(*) FROM {order.table} o JOIN human h ON h.item = {item}"
+        rows = self._connection.execute(f"{query} WHERE h.you IS NOT NULL").fetchall()
         return int(rows[0][0])
 
     def _drop_order(self, view: View) -> None:
@@ -208,26 +221,25 @@ class ViewOrders:
     def _create_order(self, view: View, min_rows: int | None, n_items: int | None) -> ViewOrder:
         """Create a table with the items of a view in their order, from which lists are read.
 
-        For a large view, the table first gets only as many rows as the list shows.
+        For a large view of a lake, the table first gets only the first items.
 
         Args:
             view: The view.
-            min_rows: Number of rows that are needed, or None for all.
+            min_rows: Number of rows that are needed, or None for all. With 0, only the number of
+                items is needed.
             n_items: Number of all items, if it is known.
         """
-        if view.queue_file:
-            self._queue_items.load_queue(view.queue_file)
-        elif self._blind and view.queue in VERDICT_QUEUES:
+        if self._blind and not view.queue_file and view.queue in VERDICT_QUEUES:
             # An order by verdicts would show them.
             view = replace(view, queue="dataset")
-        elif view.queue == SUSPECTS_QUEUE:
-            self._load_suspects(view)
+        self._load_places(view)
 
         query = self._build_order_query(view)
         table = f"temp.view_{self._n_created}"
         self._n_created += 1
         if self._is_faster_with_first_rows(query, min_rows):
-            return self._create_order_of_first_rows(table, query, n_items, has_rows=min_rows != 0)
+            limit = 0 if min_rows == 0 else FIRST_ROWS
+            return self._create_order_of_first_rows(table, query, n_items, limit)
         n_items = self._create_order_table(table, query)
         return ViewOrder(
             table,
@@ -236,36 +248,54 @@ class ViewOrders:
             n_rows=n_items,
         )
 
+    def _load_places(self, view: View) -> None:
+        """Fill the table of places that the query of a view needs: that of its queue file, or that
+        of the suspects.
+        """
+        if view.queue_file:
+            self._queue_items.load_queue(view.queue_file)
+        elif view.queue == SUSPECTS_QUEUE:
+            self._load_suspects(view)
+
     def _build_order_query(self, view: View) -> _OrderQuery:
         """Build the parts of the query that sorts the items of a view: what is selected, from
         where, by which condition, and in which order.
 
-        The order comes from a queue file, from the ranking of suspects, or from a built-in queue.
+        The order comes from a share of a queue file, from the ranking of suspects, or from a
+        built-in queue. A whole queue file has the order of the dataset.
         """
         condition = build_view_condition(view, blind=self._blind)
         depends_on_reviews = condition.depends_on_reviews or view.queue == "unreviewed"
-        source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
-        params = condition.params
-        item = "i.item"
-        order = "i.item"
-        if view.queue_file and view.share:
-            # A share has its own order, and hidden duplicates, which have numbers of their own.
-            source += f" JOIN queue_places q ON {_IN_SHARE}"
-            params = [view.queue_file, self._annotator, *params]
-            item = "q.number AS item"
-            order = "q.place"
-        elif not view.queue_file:
-            order = _ORDERS[view.queue].format(seed=int(view.seed))
-        if view.queue == SUSPECTS_QUEUE:
-            # The order of the suspects is the column `place` of this table.
-            source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
-        return _OrderQuery(
-            item,
-            source=source,
+        query = _OrderQuery(
+            item="i.item",
+            source=FROM_ITEMS if depends_on_reviews else "FROM item_rows i",
             where=condition.sql,
-            order=order,
-            params=params,
+            order="i.item",
+            params=condition.params,
             depends_on_reviews=depends_on_reviews,
+        )
+        if view.queue_file:
+            return self._order_by_share(query, view.queue_file) if view.share else query
+
+        query = replace(query, order=_ORDERS[view.queue].format(seed=int(view.seed)))
+        if view.queue == SUSPECTS_QUEUE:
+            # The order of this queue is a column of `suspect_places`.
+            places = f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
+            query = replace(query, source=query.source + places)
+        return query
+
+    def _order_by_share(self, query: _OrderQuery, queue_file: str) -> _OrderQuery:
+        """Return the query for the annotator's share of a queue file, in the order of the share.
+
+        A share also has hidden duplicates, which have numbers of their own.
+        """
+        return replace(
+            query,
+            item="q.number AS item",
+            source=f"{query.source} JOIN queue_places q ON {_IN_SHARE}",
+            order="q.place",
+            # The places in the FROM clause come before those in the condition.
+            params=[queue_file, self._annotator, *query.params],
         )
 
     def _is_faster_with_first_rows(self, query: _OrderQuery, min_rows: int | None) -> bool:
@@ -277,7 +307,7 @@ class ViewOrders:
         return is_lake and has_few_rows and not query.depends_on_reviews
 
     def _create_order_of_first_rows(
-        self, table: str, query: _OrderQuery, n_items: int | None, *, has_rows: bool
+        self, table: str, query: _OrderQuery, n_items: int | None, limit: int
     ) -> ViewOrder:
         """Create the order of only the first items of a view, which are enough for its first
         screen.
@@ -286,11 +316,11 @@ class ViewOrders:
             table: Name of the new table.
             query: Selects and sorts the items.
             n_items: Number of all items of the view, or None if they must be counted.
-            has_rows: Whether to store the first items, or only to count all.
+            limit: Number of items to store. With 0, the table stays empty, and only the number of
+                items becomes known.
         """
-        limit = FIRST_ROWS if has_rows else 0
         n_rows = self._create_order_table(table, replace(query, limit=limit))
-        has_all_items = has_rows and n_rows < limit
+        has_all_items = n_rows < limit
         if has_all_items:
             n_items = n_rows
         elif n_items is None:
@@ -551,6 +581,9 @@ def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
 
     Each row has a value of one facet, `grouping_id` (a number that identifies the facet), and the
     number of items with the value.
+
+    The items of the view are selected as `i`, with the columns that the expressions of `_FACETS`
+    use. Then `c` has one column for each facet.
     """
     columns = []
     aliases = []
@@ -662,19 +695,29 @@ def measure_columns(
         expressions |= _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
 
-    measures_all_items = order.count <= min(order.n_rows, MAX_MEASURED_ITEMS)
+    # The order of a large view of a lake has only its first items.
+    measures_all_items = order.has_rows(None) and order.count <= MAX_MEASURED_ITEMS
     if not measures_all_items:
         source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
-        # Later items can belong to any run. A Python list of numbers is also a list in SQL.
-        expressions["runs"] = f"{list(runs or run_names)}"
-        # They can also have other verdicts, so no column is known to be constant.
-        if not blind:
-            expressions |= {f"same_{name}": "false" for name in VERDICTS}
+        expressions |= _describe_unmeasured_items(runs or list(run_names), blind=blind)
 
     query = f"SELECT {', '.join(expressions.values())} FROM {source}"
     values = connection.execute(query).fetchall()[0]
     measured = dict(zip(expressions, values, strict=True))
     return _make_column_widths(measured, run_names)
+
+
+def _describe_unmeasured_items(runs: Sequence[int], *, blind: bool) -> dict[str, str]:
+    """Return the SQL of measurements that must also hold for items that are not measured.
+
+    These items can belong to any of the runs, and can have other verdicts, so no column is known to
+    be constant.
+    """
+    expressions = {"runs": str(list(runs))}  # this is also how SQL writes a list
+    if not blind:
+        for name in VERDICTS:
+            expressions[f"same_{name}"] = "false"
+    return expressions
 
 
 def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str]) -> ColumnWidths:

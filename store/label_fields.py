@@ -231,6 +231,7 @@ def _automatic_verdict_struct_sql(**values: str) -> str:
     return f"struct_pack({packed})"
 
 
+# The verdict `v` of an importer as a struct
 _LISTED_VERDICT = _automatic_verdict_struct_sql(
     **{name: f'v."{name}"' for name in AUTOMATIC_FIELDS}
 )
@@ -254,6 +255,39 @@ _DECISION_COLUMNS = ", ".join(
     f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion")
 )
 
+_OTHER_VERDICTS_SQL = f"""
+    SELECT item, v.target AS target, v.criterion AS criterion, list({_LISTED_VERDICT} ORDER BY nth) AS listed
+    FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
+          FROM (SELECT item, [v FOR v IN verdicts IF NOT {_ON_ITEM}] AS parts FROM selected))
+    GROUP BY ALL
+"""
+"""Automatic verdicts on parts and on other criteria, as lists in the order of the importer.
+
+Only these are unnested, because unnesting is slow and most runs have none.
+"""
+
+_TARGETS_SQL = f"""
+    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion,
+           [{_LISTED_VERDICT} FOR v IN verdicts IF {_ON_ITEM}] AS listed
+    FROM selected
+    UNION ALL
+    SELECT item, target, criterion, listed FROM other_verdicts FULL JOIN
+        (SELECT item, target, criterion FROM decisions WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
+"""
+"""What has a label, with its automatic verdicts: each item, and each part or criterion with a
+verdict of an annotator or of an automatic source.
+"""
+
+_JOINED_SQL = f"""
+    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed,
+           m.incident_mark AS item_mark
+    FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
+         LEFT JOIN (SELECT item, incident_mark FROM decisions WHERE {IS_ITEM_VERDICT}) m USING (item)
+"""
+"""Labels with the columns of their item and of their decision. `item_mark` is the incident that an
+annotator marked on the item.
+"""
+
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
     """Return a SELECT statement for the labels of items: one row for each item, and one for each
@@ -261,15 +295,12 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
 
     The columns are `item` and those of `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
 
-    The statement has a step for each table of its WITH clause:
+    The statement has a step for each table of its WITH clause. Each step reads the tables before
+    it:
 
     * `selected`: the items.
     * `decisions`: the verdicts of annotators on them.
-    * `other_verdicts`: the automatic verdicts on parts and on other criteria. Only these are
-      unnested, because unnesting is slow and most runs have none.
-    * `targets`: what has a label, with its automatic verdicts: each item, and each part or
-      criterion with a verdict of any kind.
-    * `joined`: the labels with their item and decision.
+    * `other_verdicts`, `targets`, `joined`: see the constants with their SQL.
     * `o`: the labels, with a column for the automatic verdict of each source. The SQL of
       `LABEL_FIELDS` uses this name.
 
@@ -284,26 +315,9 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),
-other_verdicts AS (
-    SELECT item, v.target AS target, v.criterion AS criterion, list({_LISTED_VERDICT} ORDER BY nth) AS listed
-    FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
-          FROM (SELECT item, [v FOR v IN verdicts IF NOT {_ON_ITEM}] AS parts FROM selected))
-    GROUP BY ALL
-),
-targets AS (
-    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion,
-           [{_LISTED_VERDICT} FOR v IN verdicts IF {_ON_ITEM}] AS listed
-    FROM selected
-    UNION ALL
-    SELECT item, target, criterion, listed FROM other_verdicts FULL JOIN
-        (SELECT item, target, criterion FROM decisions WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
-),
-joined AS (
-    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed,
-           m.incident_mark AS item_mark
-    FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
-         LEFT JOIN (SELECT item, incident_mark FROM decisions WHERE {IS_ITEM_VERDICT}) m USING (item)
-),
+other_verdicts AS ({_OTHER_VERDICTS_SQL}),
+targets AS ({_TARGETS_SQL}),
+joined AS ({_JOINED_SQL}),
 o AS (
     SELECT * EXCLUDE ({sources}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
            listed || {_UNLISTED_VERDICTS} AS automatic
@@ -598,18 +612,20 @@ def write_parquet(
     to files. Raises OSError if a file cannot be written, StoreError if a row needs too much memory.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
-        longest_line = DEFAULT_MAX_LINE_BYTES - 1
+        max_line_bytes = DEFAULT_MAX_LINE_BYTES
         for chunk in line_chunks:
             text = "".join(f"{line}\n" for line in chunk).encode()
-            # A shorter chunk cannot contain a line that is too long.
-            if len(text) > DEFAULT_MAX_LINE_BYTES:
-                longest_line = max(longest_line, *map(len, text.split(b"\n")))
             lines.write(text)
+            # Only a chunk above the default limit can contain a line above it.
+            if len(text) > DEFAULT_MAX_LINE_BYTES:
+                max_line_bytes = max(max_line_bytes, _measure_longest_line(text))
         lines.flush()
-
-        # A line ends with a newline.
-        max_line_bytes = longest_line + 1
         _convert_to_parquet(Path(lines.name), path, column_types, max_line_bytes)
+
+
+def _measure_longest_line(text: bytes) -> int:
+    """Return the length of the longest line in bytes, with its newline."""
+    return max(map(len, text.split(b"\n"))) + len(b"\n")
 
 
 def _convert_to_parquet(

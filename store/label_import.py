@@ -153,12 +153,10 @@ def _read_annotation_fields(
     """
     values = {}
     for name in ANNOTATION_FIELDS:
-        values[name] = opinion.get(VERDICT_KEY if name == "verdict" else name)
-
-    verdict = values["verdict"]
-    # A person can write the word for a verdict, such as `pass`.
-    if check_scale and isinstance(verdict, str) and describe_scale_error(criterion, verdict):
-        values["verdict"] = parse_answer(criterion, verdict)
+        if name == "verdict":
+            values[name] = _read_verdict(opinion, criterion, check_scale=check_scale)
+        else:
+            values[name] = opinion.get(name)
 
     for name, value in values.items():
         if value is None:
@@ -170,6 +168,19 @@ def _read_annotation_fields(
             # In the file, the verdict has another name.
             raise ValueError(problem.replace("verdict is", f"{VERDICT_KEY} is"))
     return values
+
+
+def _read_verdict(opinion: Mapping[str, Any], criterion: str, *, check_scale: bool) -> Any:
+    """Return the verdict of an imported opinion, which is not yet checked.
+
+    With `check_scale`, a person wrote the record. A text that is no value of the criterion's scale
+    is then a word for one, such as `pass`, and is replaced by the value.
+    """
+    verdict = opinion.get(VERDICT_KEY)
+    if not check_scale or not isinstance(verdict, str):
+        return verdict
+    is_word = describe_scale_error(criterion, verdict) is not None
+    return parse_answer(criterion, verdict) if is_word else verdict
 
 
 def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
@@ -342,9 +353,8 @@ def _select_new_events(
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
-        known_ids = existing.get_event_ids(event)
         opinion = existing.find_opinion(event)
-        has_known_id = not known_ids.isdisjoint((event.event, *review.exported_events))
+        has_known_id = existing.has_any_event(event, {event.event, *review.exported_events})
         is_repetition = opinion is not None and _is_repetition_of(event, opinion)
         # A review without a time counts as newer.
         has_newer_opinion = (
@@ -356,7 +366,7 @@ def _select_new_events(
             result.older += 1
         else:
             # The same review can occur twice in the file.
-            known_ids.add(event.event)
+            existing.add_event(event)
             result.written.append(event)
     return result
 
@@ -371,10 +381,16 @@ class _ExistingReviews:
         self._event_ids: dict[ItemKey, set[str]] = {}
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def get_event_ids(self, event: Event) -> set[str]:
-        """Return the ids of all events on the event's item by the event's annotator. The set is
-        cached, and the caller adds the ids of new events to it.
-        """
+    def has_any_event(self, event: Event, event_ids: set[str]) -> bool:
+        """Whether the annotator of an event has an event with one of these ids on the same item."""
+        return not self._get_event_ids(event).isdisjoint(event_ids)
+
+    def add_event(self, event: Event) -> None:
+        """Add a new event, which `has_any_event` finds from then on."""
+        self._get_event_ids(event).add(event.event)
+
+    def _get_event_ids(self, event: Event) -> set[str]:
+        """Return the ids of all events on the event's item by the event's annotator."""
         if event.key not in self._event_ids:
             self._event_ids[event.key] = {
                 earlier.event
@@ -400,23 +416,24 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 
 
 def _is_repetition_of(event: Event, opinion: Opinion) -> bool:
-    """Return whether the event would not change the opinion.
+    """Return whether the event would not change the opinion."""
+    return not any(_changes_field(event, opinion, name) for name in ANNOTATION_FIELDS)
 
-    An event with a verdict also sets or clears the fault.
+
+def _changes_field(event: Event, opinion: Opinion, name: str) -> bool:
+    """Whether an event gives a field of the opinion another value. A field that the event lacks
+    stays, except the fault: an event with a verdict also sets or clears the fault.
     """
-    if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
+    new_value = getattr(event, name)
+    present_value = getattr(opinion, name)
+    if name == "verdict":
+        return new_value is not None and not is_same_verdict(present_value, new_value)
+
+    clears_fault = name == "fault" and event.verdict is not None
+    if new_value is None and not clears_fault:
         return False
-    for name in ANNOTATION_FIELDS:
-        if name == "verdict":
-            continue
-        new_value = getattr(event, name)
-        clears_fault = name == "fault" and event.verdict is not None
-        if new_value is None and not clears_fault:
-            continue
-        # An empty value, such as no tags, is the same as none.
-        if (new_value or None) != (getattr(opinion, name) or None):
-            return False
-    return True
+    # An empty value, such as no tags, is the same as none.
+    return (new_value or None) != (present_value or None)
 
 
 _KEY_COLUMNS = (
@@ -438,26 +455,8 @@ class _ItemFinder:
         to search, and which ones to prefer.
         """
         self._scope = frozenset(file.preferred_runs)
-        # Without a number of a run ($2), the comparison with it is NULL, and all runs count.
-        rows = store.connection.execute(
-            f"SELECT i.item, i.run, {', '.join(_KEY_COLUMNS)}, coalesce(i.prediction_hash, ''),"
-            " coalesce(i.golden_hash, ''), i.n_turns,"
-            " list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
-            " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
-            " AND coalesce(i.run = $2, true) ORDER BY i.item",
-            [sorted(ids), file.run_number],
-        ).fetchall()
         self._by_id: dict[str, list[_StoredItem]] = {}
-        for item, run, *key_fields, prediction_hash, golden_hash, n_turns, turns_of_pairs in rows:
-            stored = _StoredItem(
-                item,
-                run=run,
-                key=ItemKey(*key_fields),
-                prediction_hash=prediction_hash,
-                golden_hash=golden_hash,
-                n_turns=n_turns,
-                n_pairs_by_turn=Counter(turns_of_pairs),
-            )
+        for stored in _fetch_stored_items(store, ids, file.run_number):
             self._by_id.setdefault(stored.key.id, []).append(stored)
 
     def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
@@ -476,7 +475,7 @@ class _ItemFinder:
         """Return the item of the workspace that an imported review is about.
 
         The review names some fields of the item's key, such as the id and the model. If they match
-        several items, those of the selected runs count. Raises ValueError if several still match.
+        several items, those of the selected runs count. Raises ValueError if none or several match.
         """
         matching = self._list_matching_items(review.key_fields)
         if len({item.key for item in matching}) > 1:
@@ -488,7 +487,8 @@ class _ItemFinder:
             names = " and ".join(_list_differing_fields(keys))
             raise ValueError(f"{item_id} matches {len(keys)} items: add {names} to the record")
 
-        # Several runs of a model can have different answers to the same item.
+        # Several runs of a model can have different answers to the same item. A review without
+        # hashes, or of an earlier answer, belongs to all of them, so the first one stands for them.
         hashes = (review.prediction_hash, review.golden_hash)
         for item in matching:
             if (item.prediction_hash, item.golden_hash) == hashes:
@@ -506,6 +506,34 @@ class _ItemFinder:
             listed = ", ".join(f"{name} {value}" for name, value in key_fields.items())
             raise ValueError(f"item not found: {listed}")
         return matching
+
+
+def _fetch_stored_items(
+    store: Store, ids: Iterable[str], run_number: int | None
+) -> list[_StoredItem]:
+    """Return the items with these ids: those of one run or, without a number, those of all runs."""
+    # Without a number of a run ($2), the comparison with it is NULL, and all runs count.
+    rows = store.connection.execute(
+        f"SELECT i.item, i.run, {', '.join(_KEY_COLUMNS)}, coalesce(i.prediction_hash, ''),"
+        " coalesce(i.golden_hash, ''), i.n_turns,"
+        " list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
+        " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
+        " AND coalesce(i.run = $2, true) ORDER BY i.item",
+        [sorted(ids), run_number],
+    ).fetchall()
+    items = []
+    for item, run, *key_fields, prediction_hash, golden_hash, n_turns, turns_of_pairs in rows:
+        stored = _StoredItem(
+            item,
+            run=run,
+            key=ItemKey(*key_fields),
+            prediction_hash=prediction_hash,
+            golden_hash=golden_hash,
+            n_turns=n_turns,
+            n_pairs_by_turn=Counter(turns_of_pairs),
+        )
+        items.append(stored)
+    return items
 
 
 def _list_differing_fields(keys: Collection[ItemKey]) -> list[str]:
@@ -577,15 +605,16 @@ def _add_overridden_verdicts(
     """Yield the reviews and items, and add to each new review the automatic verdict that it
     overrides.
     """
-    annotations = []
+    annotations_by_position = []
     for review, item in located:
-        # An annotation without a verdict overrides nothing.
+        # All reviews have a place in the list, so that the results fit them. An annotation without
+        # a verdict overrides nothing.
         annotation = Annotation()
         if _can_determine_override(review, item):
             annotation = review.annotation
-        annotations.append((item.item, annotation))
+        annotations_by_position.append((item.item, annotation))
 
-    overridden_verdicts = store.find_overridden_verdicts(annotations)
+    overridden_verdicts = store.find_overridden_verdicts(annotations_by_position)
     for (review, item), overridden in zip(located, overridden_verdicts, strict=True):
         if overridden:
             annotation = replace(review.annotation, overrules=overridden)
@@ -620,10 +649,11 @@ def _build_event(
     """Make the journal event of an imported review.
 
     Its id is a hash of its content, so that importing the same file again gives the same events.
+    Raises LineError if a journal cannot hold the event.
     """
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
-        event="new",  # replaced by the hash below
+        event="",  # `_derive_event_id` needs the other fields
         time=review.time or import_time,
         annotator=annotator,
         key=item.key,
@@ -632,15 +662,23 @@ def _build_event(
         blind=review.blind,
         bulk=review.bulk,
     )
+    event.event = _derive_event_id(event)
+    # This checks the event. The journal makes its line later, when it knows the line before.
+    hash_and_serialize_event(event, "")
+    return event
+
+
+def _derive_event_id(event: Event) -> str:
+    """Return the id of an imported event, a hash of its content.
+
+    An event without a newer field has the same id as in versions without the field.
+    """
     content = {}
     for name in _IDENTIFYING_FIELDS:
         value = getattr(event, name)
-        # An event without a newer field has the same id as in versions without the field.
         if value is not None or name not in _NEWER_FIELDS:
             content[name] = value
-    event.event = json_hash(content, 16, default=tuple)
-    hash_and_serialize_event(event, "")
-    return event
+    return json_hash(content, 16, default=tuple)
 
 
 def _no_reviews_message(file: ReviewFile, annotator: str) -> str:

@@ -104,8 +104,9 @@ class Store:
         self._orders = view_items.ViewOrders(
             connection,
             self._queue_items,
-            lambda view: self._suspects.load_suspects(view),
-            annotator,
+            # The table of suspects is created on first use, because few commands need it.
+            load_suspects=lambda view: self._suspects.load_suspects(view),
+            annotator=annotator,
             blind=blind,
         )
         self.runs = run_queries.fetch_run_infos(connection, workspace)

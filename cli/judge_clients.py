@@ -185,17 +185,16 @@ class EndpointClient(JudgeClient):
         """Do nothing: each request has a connection of its own."""
 
     def _send(self, body: bytes) -> bytes:
-        """Send a request, and return the body of a successful response."""
+        """Send a request, and return the body of a successful response.
+
+        At the deadline, a timer in another thread shuts down the socket. Depending on what this
+        thread does at that moment, it then gets an error, or what looks like the end of the reply.
+        """
         connection = self._make_connection()
         deadline = _Deadline(self._timeout, self.abort)
         try:
             with deadline:
-                connection.connect()
-                self._socket = connection.sock
-                # The timer may have ended before there was a socket that it could shut down.
-                if deadline.is_over:
-                    raise self._make_timeout_failure()
-                content = self._exchange(connection, body)
+                content = self._connect_and_exchange(connection, body, deadline)
         # `http.client` raises ValueError for some malformed replies, such as a negative length.
         except (OSError, http.client.HTTPException, ValueError) as error:
             # The timeout of the socket may end some milliseconds before the timer of the request.
@@ -207,10 +206,20 @@ class EndpointClient(JudgeClient):
             self._socket = None
             connection.close()
 
-        # An aborted connection can look like the end of the reply.
         if deadline.is_over:
             raise self._make_timeout_failure()
         return content
+
+    def _connect_and_exchange(
+        self, connection: http.client.HTTPConnection, body: bytes, deadline: _Deadline
+    ) -> bytes:
+        """Connect, send a request, and return the body of the response."""
+        connection.connect()
+        self._socket = connection.sock
+        # The timer may have ended before there was a socket that it could shut down.
+        if deadline.is_over:
+            raise self._make_timeout_failure()
+        return self._exchange(connection, body)
 
     def _make_connection(self) -> http.client.HTTPConnection:
         url = self._endpoint.url

@@ -212,8 +212,6 @@ def workspace_command(
     """Return a decorator that gives a command the arguments and options that select a workspace.
 
     The command function gets all of them in its first parameter, of the type `WorkspaceOptions`.
-    The decorated function has a parameter for each of them, because Typer reads the options of a
-    command from its signature.
 
     Args:
         extra_options: Names in `SHARED_OPTIONS` that the command has beside `common_options`.
@@ -223,23 +221,33 @@ def workspace_command(
     shared_names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        """Return a command for Typer with an option for each field of its first parameter, the
-        workspace options.
-        """
-        options_parameter, *_ = signature(command).parameters
-        specs = _build_parameter_specs(command, path_argument, shared_names)
-
-        @wraps(command)
-        def run_command(**arguments: Any) -> None:
-            workspace_values = {name: arguments.pop(name) for name in ("path", *shared_names)}
-            arguments[options_parameter] = _build_workspace_options(workspace_values)
-            command(**arguments)
-
-        run_command.__signature__ = _build_signature(specs)  # type: ignore[attr-defined]
-        run_command.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
-        return run_command
+        return _spread_workspace_options(command, path_argument, shared_names)
 
     return decorate
+
+
+def _spread_workspace_options(
+    command: Callable[..., None], path_argument: ParameterSpec, shared_names: Sequence[str]
+) -> Callable[..., None]:
+    """Return a function with a parameter for the path and for each shared option, in place of the
+    first parameter of the command, the `WorkspaceOptions`.
+
+    Typer reads the options of a command from the signature and the annotations of its function, so
+    both are replaced.
+    """
+    options_parameter, *_ = signature(command).parameters
+    specs = _build_parameter_specs(command, path_argument, shared_names)
+
+    @wraps(command)
+    def run_command(**arguments: Any) -> None:
+        workspace_values = {name: arguments.pop(name) for name in ("path", *shared_names)}
+        own_arguments = arguments
+        own_arguments[options_parameter] = _build_workspace_options(workspace_values)
+        command(**own_arguments)
+
+    run_command.__signature__ = _build_signature(specs)  # type: ignore[attr-defined]
+    run_command.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
+    return run_command
 
 
 def _build_parameter_specs(

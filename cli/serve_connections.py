@@ -247,7 +247,10 @@ class ConnectionLimiter:
         connection.abort()
 
     def _report_limit(self, address: str) -> None:
-        """Print how many connections were closed, at most once in a while."""
+        """Count a closed connection, and print how many were closed since the last such message.
+
+        Within `LOG_SECONDS` after any message, they are only counted. `_report` sets that time.
+        """
         self._n_closed[address] += 1
         if monotonic() < self._next_message:
             return

@@ -177,22 +177,10 @@ class SessionProcess(AppService):
             return
 
         reading_errors = asyncio.create_task(_read_error_output(process.stderr))
-        is_started = False
-        try:
-            is_started = await _wait_for_app_start(process.stdout)
-            while is_started:
-                await self._forward_packet(process.stdout)
-        except asyncio.IncompleteReadError:
-            # The process has ended.
-            pass
-        except Exception as error:
-            # A packet is malformed.
-            print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
-            process.kill()
-
+        was_started = await self._forward_until_end(process, process.stdout)
         exit_code = await process.wait()
         error_text = await _finish_reading_errors(reading_errors)
-        if not is_started:
+        if not was_started:
             # The browser may have closed the connection already.
             with suppress(ConnectionError, RuntimeError):
                 await self._websocket.send_bytes(_to_terminal_lines(error_text))
@@ -203,11 +191,30 @@ class SessionProcess(AppService):
             )
         await self._close_websocket()
 
+    async def _forward_until_end(self, process: Process, stdout: asyncio.StreamReader) -> bool:
+        """Forward the packets of the app until it ends. Kill it if a packet is malformed.
+
+        Returns whether the app had started.
+        """
+        is_started = False
+        try:
+            is_started = await _wait_for_app_start(stdout)
+            while is_started:
+                await self._forward_packet(stdout)
+        except asyncio.IncompleteReadError:
+            # The stream of packets ends when the process has ended.
+            pass
+        except Exception as error:
+            print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
+            process.kill()
+        return is_started
+
     async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
         """Forward a packet of the app to the browser.
 
         A packet is a byte with its kind, its size in 4 bytes, and its content. If the browser is
-        gone, the packet is dropped, so that the process can end.
+        gone, the packet is dropped, so that the process can end. Raises IncompleteReadError at the
+        end of the packets.
         """
         kind = await stdout.readexactly(1)
         size = int.from_bytes(await stdout.readexactly(4), "big")
@@ -274,12 +281,16 @@ class SessionProcess(AppService):
         return True
 
     async def stop(self) -> None:
-        """Ask the process to save the position and to end. Kill it if it does not end."""
+        """Ask the process to save the position and to end. Kill it if it does not end.
+
+        Only the first call stops the process.
+        """
         self._is_stopping = True
         # A process that is just being started is stopped after its start.
         async with self._starting:
             forwarding = self._task
             process = self._process
+            # A further call finds nothing to stop.
             self._task = None
         if forwarding is None or process is None:
             return

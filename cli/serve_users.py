@@ -132,6 +132,8 @@ class UsersFile:
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp != self._stamp:
             users = _parse_users(self.path)
+            # A new file may have no users yet. One that has lost all users is probably just being
+            # written, or was emptied by mistake.
             if self._users and not users:
                 raise CommandError(f"{self.path} has no users")
             self._users = users

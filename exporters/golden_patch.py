@@ -271,12 +271,24 @@ class _GroupedFixes:
 
 
 def _group_fixes_by_dataset(source: ExportSource) -> _GroupedFixes:
-    """Group the corrections of golden answers by dataset. Print why corrections are rejected.
+    """Group the corrections of golden answers by dataset. Print why corrections are rejected."""
+    datasets = _group_runs_by_dataset(source)
+    n_rejected = _add_fixes_to_datasets(source, datasets)
+    for reason, count in n_rejected.items():
+        fixes = format_count(count, "golden fix", "golden fixes")
+        source.print_note(f"{fixes} rejected: {reason}")
+    return _GroupedFixes(
+        [dataset for dataset in datasets if dataset.fixes],
+        n_waiting=n_rejected[PROPOSED_REASON] + n_rejected[DISPUTED_REASON],
+    )
 
-    A correction is rejected if it is not accepted, or if another run has a different one for the
+
+def _add_fixes_to_datasets(source: ExportSource, datasets: Iterable[_DatasetRuns]) -> Counter[str]:
+    """Add each correction of a golden answer to its dataset, and count the rejected ones by reason.
+
+    A correction is rejected if it is not accepted, or if an earlier run has a different one for the
     item.
     """
-    datasets = _group_runs_by_dataset(source)
     dataset_by_run = {}
     for dataset in datasets:
         for row in dataset.runs:
@@ -290,14 +302,7 @@ def _group_fixes_by_dataset(source: ExportSource) -> _GroupedFixes:
             dataset.add_fix(label)
         else:
             n_rejected[reason] += 1
-
-    for reason, count in n_rejected.items():
-        fixes = format_count(count, "golden fix", "golden fixes")
-        source.print_note(f"{fixes} rejected: {reason}")
-    return _GroupedFixes(
-        [dataset for dataset in datasets if dataset.fixes],
-        n_waiting=n_rejected[PROPOSED_REASON] + n_rejected[DISPUTED_REASON],
-    )
+    return n_rejected
 
 
 def _iter_labels_with_fix(source: ExportSource) -> Iterator[Label]:
@@ -325,28 +330,41 @@ def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
 
 def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
     """Return the reason why the correction of a golden answer cannot be used; None if it can be
-    used. `label` is the label of the item, with the correction and the reviews.
+    used. At least one opinion of the label has a correction.
+    """
+    reason = _explain_why_not_accepted(label)
+    if reason is not None:
+        return reason
+    item_numbers = source.store.find_items(label["id"], label["run"])
+    detail = source.store.read_detail(item_numbers[0])
+    problem = source.benchmark_services.explain_golden_fix_rejection(
+        detail.run, detail.item, label["golden_fix"]
+    )
+    if problem:
+        return f"{label['id']}: {problem}"
+    return None
+
+
+def _explain_why_not_accepted(label: Label) -> str | None:
+    """Return why the correction of a golden answer does not count, by the reviews of it. None if
+    it counts.
     """
     if label["target"] != ITEM:
         return "the fix is on a part of the item. Record it on the whole item."
     opinions_with_fix = [opinion for opinion in label["opinions"] if opinion["golden_fix"]]
     if all(opinion["stale"] for opinion in opinions_with_fix):
         return "the answer changed after the review"
-    fix = label["golden_fix"]
-    if label["golden_status"] == REJECTED:
-        return "an adjudicator kept the golden answer of the dataset"
-    if label["golden_status"] == PROPOSED:
-        return PROPOSED_REASON
-    is_accepted = label["golden_status"] == ACCEPTED
-    if fix is None or (label["decided_by"] == DISPUTED and not is_accepted):
-        return DISPUTED_REASON
 
-    item_numbers = source.store.find_items(label["id"], label["run"])
-    detail = source.store.read_detail(item_numbers[0])
-    problem = source.benchmark_services.explain_golden_fix_rejection(detail.run, detail.item, fix)
-    if problem:
-        return f"{label['id']}: {problem}"
-    return None
+    status = label["golden_status"]
+    if status == REJECTED:
+        return "an adjudicator kept the golden answer of the dataset"
+    if status == PROPOSED:
+        return PROPOSED_REASON
+    # Annotators who differ in their corrections leave the label without one.
+    has_fix = label["golden_fix"] is not None
+    # An accepted correction counts although annotators disagree on the verdict.
+    is_disputed = label["decided_by"] == DISPUTED and status != ACCEPTED
+    return DISPUTED_REASON if is_disputed or not has_fix else None
 
 
 def _apply_fixes_of_dataset(
@@ -355,7 +373,7 @@ def _apply_fixes_of_dataset(
     """Correct the files of a dataset, and return the corrections that change something.
 
     The corrected files are added to `resolved`. All runs of the dataset get all corrections,
-    because runs may share a file.
+    because runs may share a file. Each run then gives the same content of a shared file.
     """
     applied_fixes: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(dataset.runs, dataset.plans, strict=True):
@@ -370,13 +388,19 @@ def _apply_fixes_of_dataset(
                 # The files cannot express this correction.
                 run_name = f"{row.info.full_title}, {row.run_name}"
                 source.print_note(f"{run_name}: {change.description} ({change.count:,})")
-            elif plan.data and change.path in plan.results:
-                # The file of the run contains a copy of the golden answer.
+            elif _has_copies_of_golden_answers(change.path, plan):
                 resolved.copies[change.path] = change.content
             else:
-                # A file of the dataset itself.
                 resolved.dataset[change.path] = change.content
     return applied_fixes.values()
+
+
+def _has_copies_of_golden_answers(path: Path, plan: RunPlan) -> bool:
+    """Whether a corrected file is a result file with copies of the golden answers of the dataset.
+
+    Without dataset files, the result files of a run are themselves the dataset.
+    """
+    return bool(plan.data) and path in plan.results
 
 
 def _select_fixes_of_run(dataset: _DatasetRuns, row: RunRow) -> dict[ItemName, Any]:

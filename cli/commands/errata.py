@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fcreview.exporters.upstream.patch import UpstreamResult
     from fcreview.model.review import ItemKey
     from fcreview.store.golden_fix_effect import Rescorer, UnrescoredFix
+    from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 
 SHORT_DIGEST_LENGTH = 16  # number of characters of a digest in text output; --json prints all
@@ -198,32 +199,48 @@ def rescore_runs(
 
     Example: fcreview errata rescore result/
     """
-    from fcreview.importers.registry import needs_execution, open_executing_rescorer, rescore
+    from fcreview.importers.registry import open_executing_rescorer, rescore
     from fcreview.store.golden_fix_effect import find_unrescored_fixes
-
-    def is_executed(key: ItemKey) -> bool:
-        return needs_execution(key.benchmark, key.category)
 
     with open_workspace(options) as session:
         if execute:
             warn_of_execution()
-            fixes = find_unrescored_fixes(session.store, is_executed)
+            fixes = _find_unrescored_and_executed_fixes(session.store)
             with open_executing_rescorer() as rescore_by_execution:
                 n_recorded = _record_rescored_fixes(session, fixes, rescore_by_execution)
         else:
             fixes = find_unrescored_fixes(session.store)
             n_recorded = _record_rescored_fixes(session, fixes, rescore)
-            n_not_executed = sum(
-                is_executed(fix.key) for fix in find_unrescored_fixes(session.store, is_executed)
-            )
-            if n_not_executed:
-                answers = format_count(n_not_executed, "golden answer")
-                print_message(f"{answers} of multi-turn items not executed. Use --execute")
+            _report_fixes_that_need_execution(session.store)
 
     n_items = sum(fix.n_items for fix in fixes)
     n_answers = format_count(len(fixes), "golden answer")
     changes = "" if n_recorded == len(fixes) else f" ({n_recorded:,} with new verdicts)"
     print_message(f"applied {n_answers} to {format_count(n_items, 'item')}{changes}")
+
+
+def _needs_execution(key: ItemKey) -> bool:
+    from fcreview.importers.registry import needs_execution
+
+    return needs_execution(key.benchmark, key.category)
+
+
+def _find_unrescored_and_executed_fixes(store: Store) -> list[UnrescoredFix]:
+    """Return the accepted golden fixes with which items were not scored again, and all fixes of
+    items whose verdicts need an execution of the calls.
+    """
+    from fcreview.store.golden_fix_effect import find_unrescored_fixes
+
+    return find_unrescored_fixes(store, includes=_needs_execution)
+
+
+def _report_fixes_that_need_execution(store: Store) -> None:
+    """Print how many accepted golden answers were not applied, because this needs --execute."""
+    fixes = _find_unrescored_and_executed_fixes(store)
+    n_not_executed = sum(_needs_execution(fix.key) for fix in fixes)
+    if n_not_executed:
+        answers = format_count(n_not_executed, "golden answer")
+        print_message(f"{answers} of multi-turn items not executed. Use --execute")
 
 
 def _record_rescored_fixes(

@@ -145,21 +145,21 @@ def _make_step(message: ChatMessage) -> JsonObject:
     message.
     """
     source = STEP_SOURCES.get(message.role, "system")
-    is_of_agent = source == "agent"
     step: JsonObject = {"source": source, "message": message.content}
-    if message.role in ("log", "state", "other"):
-        step["extra"] = {"role": message.role, "name": message.name}
-    if message.reasoning and is_of_agent:
-        step["reasoning_content"] = message.reasoning
-
     calls = []
     for call, call_id in zip(message.calls, message.ids, strict=True):
         calls.append(_make_tool_call(call, call_id))
-    if calls and is_of_agent:
-        step["tool_calls"] = calls
+
+    if source == "agent":
+        if message.reasoning:
+            step["reasoning_content"] = message.reasoning
+        if calls:
+            step["tool_calls"] = calls
     elif calls:
-        # ATIF allows tool calls only in steps of the agent.
+        # A simulated user can make calls, too. ATIF allows them only in steps of the agent.
         step["extra"] = {"user_tool_calls": calls}
+    elif message.role in ("log", "state", "other"):
+        step["extra"] = {"role": message.role, "name": message.name}
     return step
 
 

@@ -140,11 +140,14 @@ def _list_pass_rates_of_items(
     for item in items:
         items_by_category.setdefault(item.question_key.category, []).append(item)
 
+    # The outcomes of the items are those of a single run.
+    only_run = RunGroup(row.run_name, runs=[0])
+    # The whole run has the empty text as its category.
     parts = {"": list(items)}
     if len(items_by_category) > 1:
         parts |= items_by_category
     for category, items_of_part in parts.items():
-        (summary,) = summarize_groups(items_of_part, [RunGroup(row.run_name, [0])])
+        (summary,) = summarize_groups(items_of_part, [only_run])
         score = _make_pass_rate_score(row, summary, is_whole_run=not category)
         if score is None:
             continue

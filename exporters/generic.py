@@ -208,6 +208,7 @@ def _list_step_messages(
     If no message can have them, they are in a message of their own (see `_find_place_of_calls`).
     """
     caller = calls.get_caller(step)
+    # This gives the calls their ids. The results of the step take them below, in this order.
     written_calls = calls.write(step)
     if written_calls and not messages:
         yield _make_message_of_calls(step, caller, written_calls)
@@ -234,16 +235,19 @@ def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
     calls must be inserted.
 
     The last text of the caller before the first result gets the calls. If there is no such text,
-    the position is that of the first result or, without a result, that of the first message.
+    the position is that of the first result. It is that of the first message if there is no result,
+    or if the first message is of the caller, which is then its reasoning.
     """
-    position = 0
+    texts_of_caller: list[int] = []
     for index, message in enumerate(messages):
         if message.role == "tool":
-            is_text_of_caller = messages[position].role == caller
-            return position if is_text_of_caller else index
+            has_message_of_caller = bool(texts_of_caller) or messages[0].role == caller
+            if not has_message_of_caller:
+                return index
+            break
         if _can_have_calls(message, caller):
-            position = index
-    return position
+            texts_of_caller.append(index)
+    return texts_of_caller[-1] if texts_of_caller else 0
 
 
 def _can_have_calls(message: Message, caller: str) -> bool:
@@ -373,6 +377,7 @@ def _restore_numbers(call: Call) -> Any:
     if call.raw is None:
         return call.arguments
     try:
+        # The values as the model wrote them, and as a file with JSON can have them.
         written = json.loads(call.raw)
         restored = json.loads(
             call.raw, parse_float=_parse_finite_number, parse_constant=lambda name: name
@@ -383,7 +388,8 @@ def _restore_numbers(call: Call) -> Any:
     # The store has no values below this level, so the text would say more than the call.
     if is_nested_deeper_than(restored, MAX_DEPTH - 1):
         return call.arguments
-    # The text counts only if it really is the text of these arguments.
+    # `raw` can also be another text, such as a whole reply. It counts only if the store would have
+    # these arguments for it.
     is_text_of_arguments = to_plain_json(call.arguments) in _list_stored_forms(written)
     return restored if is_text_of_arguments else call.arguments
 

@@ -39,7 +39,9 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
     Raises ExportError if no run comes from an Inspect log.
     """
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
-    if not runs or source.benchmark_services.write_reviewed_logs is None:
+    # The importer writes the logs, by an optional service of this name.
+    can_write_logs = source.benchmark_services.write_reviewed_logs is not None
+    if not runs or not can_write_logs:
         raise ExportError("no run comes from an Inspect log. Choose another format.")
 
     n_items = 0

@@ -141,8 +141,10 @@ def _format_reviews_as_json(label: Label) -> str:
 def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Label]) -> list[str]:
     """Return the cells of a field. Texts and lists that are empty have empty cells."""
     values = [label[field_name] for label in labels]
-    can_be_false = field_type in (JSON, FLAG, NUMBER)
-    if not can_be_false and not any(values):
+    # Of these types, values such as false and 0 have cells with text.
+    has_false_values = field_type in (JSON, FLAG, NUMBER)
+    # Many columns are empty, such as those of notes, so this saves time.
+    if not has_false_values and not any(values):
         return [""] * len(values)
     if field_name in _FIELD_FORMATTERS:
         return _format_column_with(_FIELD_FORMATTERS[field_name], field_name, labels)

@@ -80,20 +80,27 @@ class CorrectedGoldens:
 
         A correction by annotators comes before one by errata.
         """
+        # `_collect_fixes` has already left out fixes of too few annotators.
         fix = self._find_valid_fix(detail)
         if fix is not None:
             services = self._source.benchmark_services
             calls = services.parse_golden_fix(detail.run, detail.item, fix.content)
             return CorrectedGolden(calls, fix.authors) if calls else None
+        return self._find_answer_of_erratum(detail.item)
 
-        erratum = detail.item.extra.erratum
-        if erratum is None or erratum.stale or not detail.item.golden:
+    def _find_answer_of_erratum(self, item: Item) -> CorrectedGolden | None:
+        """Return the golden answer of an item if it is from an erratum of enough annotators.
+
+        The import has applied the erratum, so that `item.golden` is the corrected answer.
+        """
+        erratum = item.extra.erratum
+        if erratum is None or erratum.stale or not item.golden:
             return None
         # An erratum without names counts as one of a single annotator.
         n_annotators = max(len(erratum.who), 1)
         if n_annotators < self._min_annotators:
             return None
-        return CorrectedGolden(detail.item.golden, erratum.who)
+        return CorrectedGolden(item.golden, erratum.who)
 
     def _find_valid_fix(self, detail: ItemDetail) -> GoldenFix | None:
         """Return the fix of the item's golden answer, if the benchmark accepts it."""
@@ -309,7 +316,7 @@ def write_kto_rows(source: ExportSource, out: Sink) -> None:
 
 def write_reward_rows(source: ExportSource, out: Sink) -> None:
     """Write a row for each item of the view: the question, the answer, and the automatic verdict as
-    its reward, with a mask that says whether it can be trusted.
+    its reward, with a mask that says whether it can be trusted. `_build_row` adds the reward.
     """
     options = source.selection.training
     writer = _RowWriter(source, "rewards", out)
@@ -318,6 +325,7 @@ def write_reward_rows(source: ExportSource, out: Sink) -> None:
         if reader.is_contaminated(assessed.detail):
             continue
 
+        # A row of rewards needs no human verdict. The mask says what reviews decided.
         item = _build_reviewed_item(assessed, passes=None)
         messages = _drop_messages_hidden_from_model(
             _build_messages_with_dotted_names(assessed.detail.item)
@@ -724,18 +732,23 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
 def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _ReviewedItem:
     """Collect what the training rows of an item need: its messages, golden calls and reviews.
 
+    The faults in the reviews tell whether a failed reply is wrong. A review without a fault blames
+    the model. If any review blames something else, such as the checker, the reply may be right. If
+    only the golden answer is blamed too, the reply is wrong for its correction.
+
     Args:
         assessed: The item.
-        passes: The human verdict on the item, or None if only its golden answer was corrected.
+        passes: The human verdict on the item, or None if there is none: only its golden answer was
+            corrected, or the row needs no verdict.
     """
     detail = assessed.detail
     correction = assessed.correction
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
-    # A review of a failure can say whose fault it is, such as the model's. None: it does not say.
-    faults = {opinion.fault for opinion in opinions}
-    is_model_wrong = faults <= {None, "model"}
+    blamed = {opinion.fault for opinion in opinions if opinion.fault is not None}
+    is_model_wrong = blamed <= {"model"}
+    is_wrong_for_corrected = blamed <= {"model", "golden"}
 
     golden = item.golden if correction is None else correction.calls
     # A failed reply that may be right gives no row, so its messages are not needed.
@@ -758,7 +771,7 @@ def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _Revie
         question=item.question,
         is_benchmark=_is_from_benchmark(item, run),
         is_model_wrong=is_model_wrong,
-        is_wrong_for_corrected=faults <= {None, "model", "golden"},
+        is_wrong_for_corrected=is_wrong_for_corrected,
         title=run.full_title,
     )
 

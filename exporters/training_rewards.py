@@ -114,14 +114,19 @@ class RewardMask:
             source = next(name for name in SCORING_ORDER if verdicts[name] is not None)
 
         is_golden_wrong = has_correction or _make_answer_key(detail) in self._wrong_goldens
-        # With an applied erratum, recomputed verdicts already use the corrected answer.
-        erratum = detail.item.extra.erratum
-        uses_erratum = source == "rule" and erratum is not None and not erratum.stale
-        problems = _list_problems(
-            detail, verdict, uses_wrong_golden=is_golden_wrong and not uses_erratum
-        )
+        uses_wrong_golden = is_golden_wrong and not _uses_erratum(detail, source)
+        problems = _list_problems(detail, verdict, uses_wrong_golden=uses_wrong_golden)
+        # On a disagreement, the effective verdict is the automatic one, which nobody confirmed.
         effective = None if row.human == DISPUTED else row.effective
         return Reward(verdict, source, problems=tuple(problems), effective=effective)
+
+
+def _uses_erratum(detail: ItemDetail, source: SourceName | None) -> bool:
+    """Whether the verdict of a source already uses the corrected golden answer of an erratum: that
+    is so for recomputed verdicts, if the erratum was applied.
+    """
+    erratum = detail.item.extra.erratum
+    return source == "rule" and erratum is not None and not erratum.stale
 
 
 def _list_problems(

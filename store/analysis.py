@@ -118,13 +118,15 @@ class UnblindedAnalysis:
         Other threads can use the store between two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
-            batch = runs[start : start + scored_items.RUNS_PER_QUERY]
-            keep = any(run in runs_needing_part_verdicts for run in batch)
+            runs_of_query = runs[start : start + scored_items.RUNS_PER_QUERY]
+            # One query for several runs treats them all in the same way. For a run that does not
+            # need its part verdicts, this only combines fewer items.
+            any_needs_parts = any(run in runs_needing_part_verdicts for run in runs_of_query)
             fetch = partial(
                 scored_items.fetch_combined_scored_items,
                 self._connection,
-                batch,
-                keep_part_verdicts=keep,
+                runs_of_query,
+                keep_part_verdicts=any_needs_parts,
             )
             yield from self._run_query(fetch).items()
 

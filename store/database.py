@@ -283,21 +283,23 @@ _VALUE_ERRORS = (ValueError, TypeError, LookupError, AttributeError)
 
 
 def _retry_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
-    """Run queries on a lake. If a file is damaged, it is left out, and the queries run again."""
-    try:
-        return work()
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error as error:
-        if _omit_damaged_files(connection, error):
-            return _retry_without_damaged_files(connection, work)
-        if is_damage_error(error):
-            raise StoreError(describe_damage(error)) from error
-        raise
-    except _VALUE_ERRORS as error:
-        if _omit_damaged_files(connection, error):
-            return _retry_without_damaged_files(connection, work)
-        raise
+    """Run queries. If a file of a lake is damaged, it is left out, and the queries run again.
+
+    Raises StoreError if the store is damaged. Errors of memory are left to the caller, who can
+    raise the limit.
+    """
+    while True:
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            raise
+        except (duckdb.Error, *_VALUE_ERRORS) as error:
+            is_omitted = _omit_damaged_files(connection, error)
+            if is_omitted:
+                continue
+            if isinstance(error, duckdb.Error) and is_damage_error(error):
+                raise StoreError(describe_damage(error)) from error
+            raise
 
 
 def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
@@ -315,22 +317,32 @@ def _retry_with_max_memory(connection: Connection, work: Callable[[], T]) -> T:
     """Run a query again with the largest memory limit, because it needed more than the usual one.
     Raises StoreError if that is not enough.
     """
-    # Locked settings already have this.
+    # `lock_configuration` has already set this limit, and then forbids a change.
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     try:
-        return _retry_without_damaged_files(connection, work)
-    except duckdb.OutOfMemoryException as error:
-        # A damaged file can state that a value has any size.
-        if _omit_damaged_files(connection, error):
-            return _retry_with_max_memory(connection, work)
-        raise StoreError(
-            f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or runs"
-        ) from None
+        return _retry_without_too_large_files(connection, work)
     finally:
         usual_limit = getattr(connection, "memory_limit", MEMORY_LIMIT)
         with contextlib.suppress(duckdb.Error):
             connection.execute(f"SET memory_limit = '{usual_limit}'")
+
+
+def _retry_without_too_large_files(connection: Connection, work: Callable[[], T]) -> T:
+    """Run a query with the largest memory limit. If it still needs more, leave out damaged files,
+    which can state that a value has any size, and run it again. Raises StoreError without one.
+    """
+    while True:
+        try:
+            return _retry_without_damaged_files(connection, work)
+        except duckdb.OutOfMemoryException as error:
+            is_omitted = _omit_damaged_files(connection, error)
+            if is_omitted:
+                continue
+            raise StoreError(
+                f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or"
+                " runs"
+            ) from None
 
 
 def has_frozen_objects() -> bool:
@@ -437,9 +449,12 @@ def run_with_timeout(
     try:
         _wait_for_future(done, timeout)
     finally:
+        # The query is interrupted after the timeout, and after a signal, whose exception goes on.
         is_late = not done.done()
         _interrupt_until_done(connection, done)
-    # If the work finished in spite of an interrupt, its result is used.
+
+    # If the work finished in spite of an interrupt, its result is used. An error of late work is
+    # that of the interrupt.
     has_result = done.done() and done.exception() is None
     if is_late and not has_result:
         raise QueryTimeoutError

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 
+_SECOND_PRESENTATION = 2  # value of `Event.presentation` for a review of a hidden duplicate
+
+
 class Reviewer:
     """Appends an annotator's reviews to their journal and updates the store's review tables."""
 
@@ -126,27 +129,37 @@ class Reviewer:
         """Return the further fields of a review, and its annotation with the automatic verdict that
         it overrides.
 
-        The fields are the key and the hashes of the item, and whether the annotator was blind.
+        The fields are the key and the hashes of the item, whether the annotator was blind, and
+        which presentation of the item was reviewed.
         """
-        number = strip_duplicate_mark(item)
-        reviewed = annotation
+        # The store has an item and its hidden duplicate under one number. Only the reviews of the
+        # two are kept apart.
+        number_in_store = strip_duplicate_mark(item)
+        presentation = _SECOND_PRESENTATION if is_hidden_duplicate(item) else None
         with self._store.lock:
             reviews = self._store.reviews
-            key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)
+            key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number_in_store)
             blind = self._store.blind and not reviews.has_seen_verdicts(item, self.annotator)
             # A blind annotator does not know the verdict, so that the review overrides none.
-            has_open_override = annotation.verdict is not None and annotation.overrules is None
-            if has_open_override and not blind:
-                overridden = self._store.find_overridden_verdicts([(number, annotation)])[0]
-                reviewed = replace(annotation, overrules=overridden)
+            if not blind:
+                annotation = self._add_overridden_verdict(number_in_store, annotation)
         fields = {
             "key": key,
             "prediction_hash": prediction_hash,
             "golden_hash": golden_hash,
             "blind": blind,
-            "presentation": 2 if is_hidden_duplicate(item) else None,
+            "presentation": presentation,
         }
-        return fields, reviewed
+        return fields, annotation
+
+    def _add_overridden_verdict(self, item: int, annotation: Annotation) -> Annotation:
+        """Return the annotation with the automatic verdict that it overrides, unless it has no
+        verdict or already states the overridden one. Needs the lock of the store.
+        """
+        if annotation.verdict is None or annotation.overrules is not None:
+            return annotation
+        (overridden,) = self._store.find_overridden_verdicts([(item, annotation)])
+        return replace(annotation, overrules=overridden)
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
         """Write one bulk review of those items that this annotator has not reviewed. The events are

@@ -467,6 +467,13 @@ class Outbox:
         """Read appended lines of the journal, and return the number of all unsent lines, without
         refused lines.
         """
+        self._add_pending_lines()
+        return len(self._pending)
+
+    def _add_pending_lines(self) -> None:
+        """Read the lines of the journal after the last read one, and add those to `_pending` that
+        the server neither has nor has refused.
+        """
         for line in map(strip_byte_order_mark, self._read_new_lines()):
             try:
                 content = orjson.loads(line)
@@ -477,31 +484,30 @@ class Outbox:
                 continue
             if is_unsent:
                 self._pending[line_hash] = line
-        return len(self._pending)
 
     def find_missing_lines(self, server: TeamServer) -> None:
         """Find all lines of the user's journal that the server lacks, by asking it for all hashes.
 
         A server that was restored from a backup can lack lines sent before.
         """
-        previous = (self._offset, self._known, self._pending)
-        # Without a known line, all lines of the journal become pending.
+        state_before = (self._offset, self._known, self._pending)
+        # From the start of the journal and without a known line, all lines become pending.
         self._offset = 0
         self._known = set()
         self._pending = {}
-        self.count_unsent_lines()
-        hashes = list(self._pending)
+        self._add_pending_lines()
+        all_lines = self._pending
         try:
-            missing = _find_missing_hashes(server, hashes)
+            missing = _find_missing_hashes(server, list(all_lines))
         except BaseException:
             # Without an answer, the lines that were sent earlier still count as sent.
-            self._offset, self._known, self._pending = previous
+            self._offset, self._known, self._pending = state_before
             raise
 
         self.refused.clear()
-        self._known = set(hashes) - missing
+        self._known = all_lines.keys() - missing
         self._pending = _sort_valid_lines(
-            [line for name, line in self._pending.items() if name in missing]
+            [line for line_hash, line in all_lines.items() if line_hash in missing]
         )
         self._update_sent_bytes()
 

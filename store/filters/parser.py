@@ -429,8 +429,8 @@ class _Parser:
         return condition
 
     def _build_key_condition(self, term: FilterTerm, name: str) -> sql.SqlCondition:
-        """Build the SQL condition of a term `KEY:VALUE`. In blind mode, keys that would show
-        verdicts of others raise an error.
+        """Build the SQL condition of a term `KEY:VALUE`, and note whether it depends on reviews. In
+        blind mode, keys that would show verdicts of others raise an error.
         """
         key = FILTER_KEYS.get(name)
         if key is None:
@@ -446,7 +446,9 @@ class _Parser:
             raise self._make_error(f"{name}: {error}", error.value.position) from None
 
     def _build_bare_word_condition(self, term: FilterTerm) -> sql.SqlCondition:
-        """Return the condition of a flag such as `reviewed`, or of a word in the id or question."""
+        """Return the condition of a flag such as `reviewed`, or of a word in the id or question.
+        Note whether the flag depends on reviews.
+        """
         (value,) = term.values
         flag = FILTER_FLAGS.get(value.text.lower())
         # A quoted flag is an ordinary word.

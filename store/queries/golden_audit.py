@@ -151,11 +151,12 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     if view.where.strip() or view.items:
         selected_keys = fetch_questions_of_view(connection, view)
     runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
-    answers_by_question = _fetch_answers(connection, runs)
-    questions = _fetch_questions(connection, [rows[0].first_item for rows in answers_by_question])
+    rows_of_questions = _fetch_answers(connection, runs)
+    questions = _fetch_questions(connection, [rows[0].first_item for rows in rows_of_questions])
 
-    # Equal answers of several runs are one row, which names the first item with the answer.
-    questions_with_answers = list(zip(questions, answers_by_question, strict=True))
+    # Equal answers of several runs are one row. Its content is found by the first item with the
+    # answer.
+    questions_with_answers = list(zip(questions, rows_of_questions, strict=True))
     contents = _fetch_answer_contents(connection, questions_with_answers)
     for question, rows in questions_with_answers:
         for row in rows:
@@ -181,14 +182,23 @@ def _build_distinct_answer(row: _AnswerRow, content: _Content) -> DistinctAnswer
 
 
 def _fetch_answers(connection: Connection, run_condition: str) -> list[list[_AnswerRow]]:
-    """Return the answers to each question that has the most frequent golden answer."""
+    """Return a list of answers for each question: those of the runs that have its most frequent
+    golden answer. The items of an answer are in the order of their numbers.
+    """
     rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=run_condition)).fetchall():
         row = _AnswerRow(*values)
         if row.damaged_run is not None:
             raise EmptyValueError(row.damaged_run)
         rows_by_question.setdefault(row.question, []).append(row)
-    return [_keep_answers_to_most_frequent_golden(rows) for rows in rows_by_question.values()]
+
+    rows_of_questions = []
+    for rows in rows_by_question.values():
+        kept_rows = _keep_answers_to_most_frequent_golden(rows)
+        for row in kept_rows:
+            row.items.sort()
+        rows_of_questions.append(kept_rows)
+    return rows_of_questions
 
 
 def fetch_questions_of_view(connection: Connection, view: View) -> frozenset[QuestionKey]:
@@ -208,10 +218,7 @@ def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_A
     for row in rows:
         counts[row.golden] += len(row.items)
     ((most_frequent_golden, _),) = counts.most_common(1)
-    kept_rows = [row for row in rows if row.golden == most_frequent_golden]
-    for row in kept_rows:
-        row.items.sort()
-    return kept_rows
+    return [row for row in rows if row.golden == most_frequent_golden]
 
 
 def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
@@ -288,8 +295,8 @@ def _fetch_answer_contents(
 ) -> dict[int, _Content]:
     """Compare each answer with the golden answer of its question.
 
-    Returns the differences by the number of the first item with the answer. Answers with equal
-    calls are compared once. Answers without calls have no differences.
+    Returns the differences by the number of the first item with the answer. Answers to a question
+    with equal calls are compared once. Answers without calls have no differences.
     """
     question_by_item: dict[int, AuditedQuestion] = {}
     for question, answer_rows in answers:
@@ -303,6 +310,8 @@ def _fetch_answer_contents(
     while batch := rows.fetchmany(ROWS_PER_FETCH):
         for item, calls, pairs in batch:
             question = question_by_item[item]
+            # The hash of 64 bits saves the memory of the texts. The caller keeps the questions, so
+            # that their ids stay theirs.
             question_and_answer = (id(question), hash((calls, pairs)))
             if question_and_answer not in known_contents:
                 known_contents[question_and_answer] = _compare_answer(question, calls, pairs)
@@ -338,11 +347,12 @@ def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int,
 
 
 def _build_run_profile(categories: Sequence[_PassCounts]) -> RunProfile:
-    """Build the profile of a run from the counts of its categories."""
-    model = categories[-1].model
+    """Build the profile of a run from the counts of its categories, of which it has at least one."""
+    # Each row repeats the model of the run.
+    model = categories[0].model
     n_passed = sum(category.n_passed for category in categories)
     n_verdicts = sum(category.n_verdicts for category in categories)
-    n_conflicts = sum(int(category.n_conflicts) for category in categories)
+    n_conflicts = sum(category.n_conflicts for category in categories)
     pass_rate_by_category = {}
     for category in categories:
         pass_rate = smooth_pass_rate(category.n_passed, category.n_verdicts)

@@ -225,9 +225,12 @@ def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[in
     """Return hash -> the messages and golden calls of a question that several items share."""
     if not hashes:
         return {}
-    where = "= ?"
-    value: Any = min(hashes)
-    if len(hashes) > 1:
+    value: Any
+    if len(hashes) == 1:
+        # DuckDB uses the index for `=` only.
+        where = "= ?"
+        (value,) = hashes
+    else:
         where = "IN (SELECT unnest(?::BIGINT[]))"
         value = sorted(hashes)
     rows = connection.execute(

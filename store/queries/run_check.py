@@ -121,6 +121,9 @@ def _add_import_errors(
 def _make_checked_run(row: RunRow, counts: _CountsOfRun) -> CheckedRun:
     """Combine the row of a run and its counts to what the check of the run needs."""
     info = row.info
+    # In categories without result files, the score files only state for how many items they have a
+    # verdict.
+    n_official = row.official_known + row.stated_of
     return CheckedRun(
         run=row.run,
         run_name=row.run_name,
@@ -131,14 +134,14 @@ def _make_checked_run(row: RunRow, counts: _CountsOfRun) -> CheckedRun:
             n_expected=row.expected_items,
             n_incidents=row.incidents,
             incidents_by_kind=counts.incidents_by_kind,
-            n_official=row.official_known + row.stated_of,
+            n_official=n_official,
             n_rule=row.rule_known,
             n_judged=row.judge_known,
             differences=counts.differences,
             n_import_errors=counts.n_import_errors,
             first_import_error=counts.first_import_error,
             reason_without_rule=counts.reason_without_rule,
-            **counts.numbers,
+            **counts.numbers,  # the other fields, which are the keys of `_COUNTS`
         ),
         facts=info.facts,
         dataset=info.dataset,

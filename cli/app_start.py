@@ -355,7 +355,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
         app.session.team = team
         app.run(mouse=app.uses_mouse)
 
-    # The return value of the app has this number only if the app was quit.
+    # This is also reported if the app ended by a signal or an error.
     n_reviewed = app.session.reviewed_count
     if n_reviewed:
         items = format_count(n_reviewed, "item")

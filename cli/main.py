@@ -11,7 +11,7 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from fcreview.cli.output import OutputClosedError, print_message
 from fcreview.cli.signals import (
@@ -228,7 +228,6 @@ codecs.register_error("fcreview.escape", _escape_unencodable)
 
 def main() -> None:
     """Run the command line and exit."""
-    # Prepare the process.
     gc.set_threshold(GC_THRESHOLD)
     # `atexit` calls this function after those of all libraries, because it is registered first.
     atexit.register(_end_process_before_finalization)
@@ -240,14 +239,21 @@ def main() -> None:
     command_exit_code = run_command_line(sys.argv[1:], handles_signals=True)
     stop_raising_exceptions()
     exit_code = _flush_output(command_exit_code)
+    _exit_with_code(exit_code)
 
+
+def _exit_with_code(exit_code: int) -> NoReturn:
+    """End the process, without waiting for a query or thread that does not end."""
     database = sys.modules.get("fcreview.store.database")
     if database is not None and database.has_uninterruptible_query():
         sys.stderr.flush()
         # `sys.exit` would wait for the query. No file is open for writing.
         os._exit(exit_code)
+
+    # After a signal, the user does not want to wait for threads.
     if exit_code > FIRST_SIGNAL_EXIT_CODE:
         limit_exit_time(exit_code)
+    # `_end_process_before_finalization` ends the process with this code.
     _exit_codes.append(exit_code)
     sys.exit(exit_code)
 

@@ -328,30 +328,37 @@ def format_table(
     """
     table = [list(headers), *map(list, rows)]
     rows_with_columns = [row for row in table if not _is_heading(row, len(headers))]
-    widths = compute_column_widths(headers, rows_with_columns, max_width=max_width)
+    full_widths = compute_column_widths(headers, rows_with_columns, max_width=max_width)
     table_width = page_width or find_page_width()
-    if table_width is not None:
-        widths = compute_column_widths(
-            headers,
-            rows_with_columns,
-            max_width=max_width,
-            table_width=table_width,
-            min_widths=_list_min_widths(widths, right_aligned, min_width),
-        )
-        table = [_shorten_texts(row, widths, shorteners or {}) for row in table]
+    if table_width is None:
+        return _format_clipped_table(table, full_widths, right_aligned)
 
-        # A page and the pager of the app can scroll down, but not to the right.
-        can_clip = page_width is None and sys.stdout.isatty()
-        if not can_clip:
-            # A text that is shortened, such as a list of ids, is not wrapped.
-            unwrapped = {*right_aligned, *(shorteners or {})}
-            return _format_wrapped_table(
-                table, widths, right_aligned, unwrapped=unwrapped, page_width=table_width
-            )
+    widths = compute_column_widths(
+        headers,
+        rows_with_columns,
+        max_width=max_width,
+        table_width=table_width,
+        min_widths=_list_min_widths(full_widths, right_aligned, min_width),
+    )
+    fitting_table = [_shorten_texts(row, widths, shorteners or {}) for row in table]
+    # A page and the pager of the app can scroll down, but not to the right.
+    can_clip = page_width is None and sys.stdout.isatty()
+    if can_clip:
+        return _format_clipped_table(fitting_table, widths, right_aligned)
+    # A text that is shortened, such as a list of ids, is not wrapped.
+    unwrapped = {*right_aligned, *(shorteners or {})}
+    return _format_wrapped_table(
+        fitting_table, widths, right_aligned, unwrapped=unwrapped, page_width=table_width
+    )
 
+
+def _format_clipped_table(
+    rows: Iterable[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int]
+) -> list[str]:
+    """Format each row as one line. A terminal clips what does not fit."""
     lines = []
-    for row in table:
-        is_heading = _is_heading(row, len(headers))
+    for row in rows:
+        is_heading = _is_heading(row, len(widths))
         line = row[0] if is_heading else format_row(row, widths, right_aligned)
         lines.append(clip_to_terminal(line))
     return lines
@@ -393,9 +400,11 @@ def _format_wrapped_table(
     unwrapped: Collection[int],
     page_width: int,
 ) -> list[str]:
-    """Format a table for a page, and wrap the last column that fits at the edge of the page.
+    """Format a table for a page. The last of the first columns that fit beside each other is
+    wrapped at the edge of the page.
 
-    The columns that do not fit are a second table below.
+    The columns that do not fit are a second table below, which repeats the first column. At least
+    two columns count as fitting, so that each further table has fewer columns.
 
     Args:
         right_aligned: Indexes of the columns that are aligned to the right.

@@ -151,7 +151,8 @@ def load_scored_runs(
         for row in runs:
             progress(row.run_name, n_done, n_items)
             if row.run in combined_runs:
-                # The iterator has these runs in the same order.
+                # The iterator yields the runs of `combined_runs`, which are in the order of this
+                # loop, so that the next one is always this run.
                 _, items = next(combined_items)
             else:
                 has_errata = row.info.benchmark in corrected_benchmarks
@@ -208,24 +209,35 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
     """
     from fcreview.importers.registry import compute_metrics
 
-    metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
+    def compute_by_source(source: MetricSource) -> list[Metric]:
+        return compute_metrics(items[source], run)
 
+    def compute_of_one_run(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+        (items_of_run,) = items_by_run
+        return compute_metrics(items_of_run, run)
+
+    metrics = summary.collect_metric_rows(compute_by_source, items)
     n_incidents = count_incidents(items["official"])
     if n_incidents:
-        # The accuracies that score files state include the incidents, so they are omitted.
-        run_without_stated = omit_stated_accuracies(run, items["official"])
-        summary.add_values_without_incidents(
-            metrics,
-            lambda source: compute_metrics(omit_incidents(items[source]), run_without_stated),
-            items,
-            n_incidents,
-        )
-
+        _add_values_without_incidents(metrics, items, run, n_incidents)
     # Items on which annotators disagree give a metric a lowest and a highest value.
-    _set_disagreement_bounds(
-        metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run)
-    )
+    _set_disagreement_bounds(metrics, [items["corrected"]], compute_of_one_run)
     return metrics
+
+
+def _add_values_without_incidents(
+    metrics: Sequence[summary.MetricRow], items: ItemsBySource, run: Run, n_incidents: int
+) -> None:
+    """Add to each metric of a run its value without the items that have no answer."""
+    from fcreview.importers.registry import compute_metrics
+
+    # The accuracies that score files state include the incidents.
+    run_without_stated = omit_stated_accuracies(run, items["official"])
+
+    def compute_without_incidents(source: MetricSource) -> list[Metric]:
+        return compute_metrics(omit_incidents(items[source]), run_without_stated)
+
+    summary.add_values_without_incidents(metrics, compute_without_incidents, items, n_incidents)
 
 
 def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
@@ -507,11 +519,12 @@ def _build_metrics_section(
     """Build the section with the metrics of a run or of combined runs: notes, then the tables."""
     fields = part.fields
     dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
-    n_items = format_count(fields["n_items"], "item")
     if fields["not_run"]:
-        n_items = format_not_run(fields["n_items"], fields["expected_items"])
+        size_text = format_not_run(fields["n_items"], fields["expected_items"])
+    else:
+        size_text = format_count(fields["n_items"], "item")
 
-    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {n_items}")]
+    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {size_text}")]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(metric.open_disagreements for metric in part.metrics):
@@ -804,7 +817,6 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
     repeated has no conventions.
     """
     from fcreview.importers.registry import list_trials
-    from fcreview.store.rows import View
 
     scored = analysis.fetch_scored_items(row.run)["corrected"]
     table = list_trials(scored, row.info)
@@ -817,10 +829,19 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
         answered_items = [item for item in scored if not item.is_incident]
         answered_table = list_trials(answered_items, row.info)
         conventions = add_values_without_incidents(conventions, answered_table, n_incidents)
+    item_numbers = _collect_item_numbers_by_id(analysis, row.run)
+    return RunConventions(row.run_name, rows=conventions, numbers=item_numbers)
 
-    # A task id may stand for several items, one for each trial.
-    item_numbers_by_id: dict[str, list[int]] = {}
-    outcomes_by_run = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
-    for outcome in outcomes_by_run[row.run]:
-        item_numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
-    return RunConventions(row.run_name, rows=conventions, numbers=item_numbers_by_id)
+
+def _collect_item_numbers_by_id(analysis: UnblindedAnalysis, run: int) -> dict[str, list[int]]:
+    """Return the numbers of a run's items by task id. An id has several items if the task was
+    repeated, one for each trial.
+    """
+    from fcreview.store.rows import View
+
+    item_numbers: dict[str, list[int]] = {}
+    all_items = View(queue="dataset")
+    outcomes_by_run = analysis.fetch_outcomes(all_items, [run], "effective")
+    for outcome in outcomes_by_run[run]:
+        item_numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
+    return item_numbers

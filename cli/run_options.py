@@ -46,20 +46,29 @@ def set_options_and_errata(
             del options_of_run["verdict_from"]
         saved.update_run(plan, options_of_run)
 
-        # The name and the options of this command come before those of earlier commands and those
-        # of the configuration.
+        # The name and the options of this command replace those of earlier commands, and both come
+        # before those of the configuration.
         if options.name is not None:
             saved.set_name(plan, options.name)
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
-        plan.options = _list_configured_options(plan, config) | saved.get_options(plan)
+        options_of_plan = _list_configured_options(plan, config) | saved.get_options(plan)
+        plan.options = _omit_defaults(options_of_plan)
         # The permission is never saved, because a workspace can come from somebody else.
         plan.executes = options.execute and _can_execute(plan)
-        # An option with its default value is no choice of the user.
-        for name, default in DEFAULT_OPTION_VALUES.items():
-            if plan.options.get(name) == default:
-                del plan.options[name]
     saved.save()
     set_and_save_errata(plans, options.errata, workspace)
+
+
+def _omit_defaults(options: Mapping[ImportOption, str]) -> dict[ImportOption, str]:
+    """Return the options without those that have their default value, which are no choice of the
+    user.
+    """
+    chosen = {}
+    for name, value in options.items():
+        is_default = name in DEFAULT_OPTION_VALUES and value == DEFAULT_OPTION_VALUES[name]
+        if not is_default:
+            chosen[name] = value
+    return chosen
 
 
 def find_configured_name(run: Run, config: Config) -> str:

@@ -173,6 +173,7 @@ def _describe_blindness(session: WorkspaceSession, row: RunRow, status: RunSampl
     blind_by_review: dict[tuple[int, str], bool | None] = {}
     for sample in status.samples:
         for name in sample.queue_names:
+            # The view reads the items of the queue from a table, which this fills.
             session.store.load_queue(name)
             view = View(queue=name, runs=(row.run,))
             for rating in session.store.analysis.fetch_ratings(view):

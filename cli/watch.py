@@ -75,18 +75,20 @@ class FileWatcher:
     def has_changed_files(self) -> bool:
         """Whether a file changed since the last call, or the last import failed.
 
-        Also records the current states of the files, for the next call.
+        Also records the current states of the files, for the next call. Files at the paths are
+        first compared with their state when the watcher was created, and files elsewhere with that
+        at the import.
         """
         if self._imported_sources is None:
             self._imported_sources = self._load_imported_file_states()
 
         files_at_paths = self._read_files_at_paths()
-        # An import also reads files outside the paths, such as datasets.
         paths_elsewhere = [path for path in self._imported_sources if path not in files_at_paths]
         sources_elsewhere = read_file_states(Path(path) for path in paths_elsewhere)
-        # Before the first call, a file elsewhere is compared with its state at the import.
-        earlier_sources = self._imported_sources | self._sources_elsewhere
+
         has_changed = files_at_paths != self._files_at_paths
+        # The states of the last call replace those of the import.
+        earlier_sources = self._imported_sources | self._sources_elsewhere
         for path, state in sources_elsewhere.items():
             if state != earlier_sources[path]:
                 has_changed = True
@@ -105,13 +107,15 @@ class FileWatcher:
         """
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-        # The first import has applied the options that change the workspace.
+        # The first import has applied the options that change the workspace: those that set errata,
+        # or make it forget datasets or scores.
         options = replace(self._options, forget_data=False, errata=None)
         if forgets_scores(options):
             options = replace(options, score=None)
+        # JSON has no paths. They become absolute texts.
         options_json = orjson.dumps(options, default=os.path.abspath).decode()
 
-        # Whatever goes wrong from here on, the next call tries again.
+        # Whatever goes wrong from here on, `has_changed_files` is true until an import succeeds.
         self._import_failed = True
         answer = self._run_import_process(options_json)
         if "error" in answer:

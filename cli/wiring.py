@@ -314,6 +314,9 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
         return await _run_python(python_arguments, on_progress)
 
     def format_line(command: str, arguments: Sequence[str]) -> str:
+        """Return the command as a user types it: `fcreview` instead of `-m fcreview.cli`, and no
+        separator without arguments after it.
+        """
         _, _, *words = build_python_arguments(session, command, arguments)
         if words[-1] == "--":
             words.pop()

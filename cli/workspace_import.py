@@ -292,16 +292,19 @@ class ImportCache:
         return None
 
     def record_dataset_state(self, plans: Sequence[RunPlan]) -> None:
-        """Record the state of the datasets. Call this before the import reads the datasets."""
+        """Record the state of the files that the runs use elsewhere than at the paths: their
+        datasets. Call this before the import reads the datasets.
+        """
         if not plans or not all(plan.data for plan in plans):
             # The dataset of a run may appear anywhere, so the next command has to look for it.
             return
 
-        files: set[Path] = set()
+        used_files: set[Path] = set()
         for plan in plans:
-            files.update(plan.files)
-        files.difference_update(self._files_at_paths)
-        self._dataset_files = sorted(os.fspath(file) for file in files)
+            used_files.update(plan.files)
+        # The state of the files at the paths is already in `_digest_at_paths`.
+        files_elsewhere = used_files.difference(self._files_at_paths)
+        self._dataset_files = sorted(os.fspath(file) for file in files_elsewhere)
         self._dataset_digest = _hash_file_states(Path(file) for file in self._dataset_files)
 
     def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
@@ -369,28 +372,14 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     folders of the environment and the configuration. Raises CommandError for a missing path.
     """
     from fcreview.importers.common.discovery import list_environment_folders
-    from fcreview.importers.registry import discover, list_importer_names
 
-    if options.format is not None:
-        check_choice(list_importer_names(), options.format, "format")
-    paths = resolve_run_paths(options)
-    search_options = SearchOptions(
-        resolve_score_option(options),
-        options.language or "",
-        remembered_scores=load_remembered_scores(options),
-        remembered_languages=load_remembered_languages(options),
-        mapping_file=resolve_mapping_option(options),
-        remembered_mappings=load_remembered_mappings(options),
-    )
-    # These folders are searched after the folders of --data or of earlier commands.
-    permanent_folders = list_data_folders(replace(options, data=None), config)
-
-    def search_runs(first_folders: Folders) -> DiscoveredRuns:
-        data_folders = [*first_folders, *permanent_folders]
-        return discover(paths, data=data_folders, format=options.format, search=search_options)
-
+    search_runs = _prepare_search(options, config)
     data_option = resolve_data_option(options)
-    remembered_datasets = None if options.forget_data else load_remembered_datasets(options)
+    remembered_datasets = None
+    if not options.forget_data:
+        # This is None, too, if there is no workspace yet.
+        remembered_datasets = load_remembered_datasets(options)
+
     if remembered_datasets is None:
         discovered = search_runs(data_option)
     else:
@@ -405,6 +394,34 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     )
     set_dataset_facts(discovered.plans, sources)
     return discovered
+
+
+def _prepare_search(options: WorkspaceOptions, config: Config) -> RunSearch:
+    """Return a function that finds the runs at the paths of a command. It gets the folders in which
+    it first searches for datasets. Those of the environment and the configuration follow.
+
+    Raises CommandError for a missing path, and UsageError for an unknown format.
+    """
+    from fcreview.importers.registry import discover, list_importer_names
+
+    if options.format is not None:
+        check_choice(list_importer_names(), options.format, "format")
+    paths = resolve_run_paths(options)
+    search_options = SearchOptions(
+        resolve_score_option(options),
+        options.language or "",
+        remembered_scores=load_remembered_scores(options),
+        remembered_languages=load_remembered_languages(options),
+        mapping_file=resolve_mapping_option(options),
+        remembered_mappings=load_remembered_mappings(options),
+    )
+    permanent_folders = list_data_folders(replace(options, data=None), config)
+
+    def search_runs(first_folders: Folders) -> DiscoveredRuns:
+        data_folders = [*first_folders, *permanent_folders]
+        return discover(paths, data=data_folders, format=options.format, search=search_options)
+
+    return search_runs
 
 
 def load_remembered_languages(options: WorkspaceOptions) -> dict[Path, str]:
@@ -593,17 +610,35 @@ class _DatasetChooser:
 
         The folders of --data come first, then the folders that the run had in an earlier command. A
         new run without a dataset gets that of most other runs.
+
+        Args:
+            plan: The run, as the search in the folders of --data has found it.
         """
         from fcreview.store.importing.source_files import select_folders_with_dataset
 
         if select_folders_with_dataset(self._data_option, plan):
             return plan
-
         earlier_folders = self._remembered.get_dataset_folders(plan.run)
+        if earlier_folders:
+            return self._find_dataset_of_earlier_command(plan, earlier_folders)
+
+        # For a new run, the dataset may also be beside the run or in a permanent folder.
+        plan_of_new_run = self._find_same_run(plan, self._data_option)
+        if plan_of_new_run.run.needs_dataset and not plan_of_new_run.data:
+            plan_like_others = self._find_same_run(plan, self.usual_folders)
+            if plan_like_others.data:
+                return plan_like_others
+        return plan_of_new_run
+
+    def _find_dataset_of_earlier_command(self, plan: RunPlan, earlier_folders: Folders) -> RunPlan:
+        """Return the plan of a run with the dataset in its folders of an earlier command.
+
+        If none of them exists, those of --data are searched. The user who passed --data must know
+        that it has no effect on this run.
+        """
         existing_folders = _select_existing_folders(earlier_folders)
         plan_as_before = self._find_same_run(plan, existing_folders or self._data_option)
-        # The user passed --data, so they must know that it has no effect on this run.
-        if self._data_option and earlier_folders:
+        if self._data_option:
             problem = (
                 f"--data has no dataset for this run, so fcreview uses {earlier_folders[0]} from an"
                 " earlier command"
@@ -611,13 +646,6 @@ class _DatasetChooser:
             plan_as_before.issues.append(
                 ImportIssue(plan.run.path, what=problem, severity="notice")
             )
-
-        is_new_run = not earlier_folders
-        lacks_dataset = plan_as_before.run.needs_dataset and not plan_as_before.data
-        if is_new_run and lacks_dataset:
-            plan_like_others = self._find_same_run(plan, self.usual_folders)
-            if plan_like_others.data:
-                return plan_like_others
         return plan_as_before
 
     def _find_same_run(self, plan: RunPlan, folders: Folders) -> RunPlan:

@@ -114,11 +114,11 @@ def _check_is_new_or_empty(folder: Path) -> None:
 
 
 def _move_to_workspace(demo_folder: Path, workspace: Path) -> None:
-    """Move the journals and queue files of the demo to the workspace."""
+    """Move the journals and queue files of the demo to the workspace, and remove their folders."""
     for pattern, suffix in WORKSPACE_FILES.items():
         for path in sorted(demo_folder.glob(pattern)):
             target = workspace / path.parent.name / path.with_suffix(suffix).name
             target.parent.mkdir(parents=True, exist_ok=True)
             path.rename(target)
-    for pattern in WORKSPACE_FILES:
-        (demo_folder / pattern).parent.rmdir()
+        folder_name, _, _ = pattern.partition("/")
+        (demo_folder / folder_name).rmdir()

@@ -694,7 +694,9 @@ def _print_totals(totals: _Totals) -> None:
 
 
 def _send_items(plan: _JudgePlan, pace: _Pace, totals: _Totals) -> None:
-    """Ask the judge about all pending items, and write each verdict as soon as it is there."""
+    """Ask the judge about all pending items, write each verdict as soon as it is there, and count
+    the results in `totals`.
+    """
     from fcreview.cli.judge_requests import JudgeRunner, RetryRules
 
     runner: JudgeRunner[_PendingItem] = JudgeRunner(
@@ -706,11 +708,14 @@ def _send_items(plan: _JudgePlan, pace: _Pace, totals: _Totals) -> None:
 
     workspace = plan.job.session.workspace
     progress = Progress("judging", lambda n: f"{n:,}")
+    # The writer locks the file of the judge, so that the pending items are right from then on.
     with open_judge_writer(workspace, plan.job.name) as writer, progress, runner:
         _drop_items_of_other_process(plan)
         if plan.judge.setup is None:
             writer.append(plan.setup)
-        for result in runner.ask(_select_sendable(plan, writer, totals)):
+        # Prompts that are too long are recorded and counted without being sent.
+        requests = _select_sendable(plan, writer, totals)
+        for result in runner.ask(requests):
             _record_result(plan, writer, result)
             totals.add(result, plan.job.prices)
             progress(totals.describe(), totals.asked, plan.n_pending)

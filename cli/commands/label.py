@@ -397,15 +397,16 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
         raise UsageError("an incident concerns the whole item. Omit --target")
 
     verdicts = [verdict for verdict in detail.item.verdicts if verdict.criterion == criterion]
-    if verdicts or criterion in UNIVERSAL_CRITERIA:
-        # The automatic verdicts on the target decide the scale, else those on the whole item.
-        values_on_target = [verdict.value for verdict in verdicts if verdict.target == target]
-        all_values = [verdict.value for verdict in verdicts]
-        scale = find_scale(criterion, values_on_target) or find_scale(criterion, all_values)
-        if scale is not None:
-            return scale
+    has_criterion = bool(verdicts) or criterion in UNIVERSAL_CRITERIA
+    # The automatic verdicts on the target decide the scale, else those on all parts of the item.
+    values_on_target = [verdict.value for verdict in verdicts if verdict.target == target]
+    all_values = [verdict.value for verdict in verdicts]
+    scale = find_scale(criterion, values_on_target) or find_scale(criterion, all_values)
+    if has_criterion and scale is not None:
+        return scale
 
-    # The message lists the criteria that the item has.
+    # The message lists the criteria that the item has. A criterion whose values form no scale
+    # cannot be labelled either.
     criteria_of_item = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
     choices = ", ".join(dict.fromkeys([*UNIVERSAL_CRITERIA, *criteria_of_item]))
     raise UsageError(f"this item has no criterion {criterion!r}. Choose {choices}")
@@ -431,9 +432,9 @@ def _check_target(detail: ItemDetail, target: str) -> None:
 
     if not is_address(target):
         raise UsageError(f"{target!r} is not a target. Choose {ADDRESS_FORMS}")
-    pairs = Counter(pair.turn for pair in detail.item.pairs)
+    n_pairs_by_turn = Counter(pair.turn for pair in detail.item.pairs)
     try:
-        raise_if_target_is_missing(target, detail.row.id, detail.item.n_turns, pairs)
+        raise_if_target_is_missing(target, detail.row.id, detail.item.n_turns, n_pairs_by_turn)
     except ValueError as error:
         raise CommandError(str(error)) from None
 

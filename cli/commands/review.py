@@ -111,7 +111,8 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
 
-    # The loop opens the store itself, because blind review needs another view of it.
+    # This closes the store of the session, which is opened again below, blind if needed. Whatever
+    # else the session has stays usable.
     session.close()
     warn_of_ignored_team_files(session.workspace)
 

@@ -76,7 +76,8 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     config = load_config()
     workspace = locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
-    # Without options here, the runs keep the options and errata of their import.
+    # This sets the fields of the plans. Without options of this command, they get the saved ones
+    # and the errata of their import, and nothing new is saved.
     no_options = replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None)
     set_options_and_errata(plans, no_options, config, workspace)
 

@@ -176,8 +176,10 @@ def _render_block(block: Block) -> Iterator[str]:
     """
     wide_lines = block.lines(LAYOUT_WIDTHS["wide"])
     narrow_lines = block.lines(LAYOUT_WIDTHS["narrow"])
-    # Where no full text follows, nothing may be cut.
-    if not block.full_text and len(narrow_lines) == len(wide_lines):
+    # Where no full text follows, nothing may be cut. Only in layouts with as many lines, each
+    # narrow line has the content of the wide line at its place.
+    lines_correspond = len(narrow_lines) == len(wide_lines)
+    if not block.full_text and lines_correspond:
         narrow_lines = _replace_clipped_lines(narrow_lines, wide_lines)
     if wide_lines:
         yield _render_lines(wide_lines, layout="wide")

@@ -383,6 +383,9 @@ def _list_team_problems(exchange: Exchange, server: TeamServer, workspace: Works
 
     These are lines that the server lost, transactions that delay new reviews, and runs that differ
     from those of other members.
+
+    To find them, this pulls the lines of all members, and sends the digests of this workspace's
+    runs. Pulling adds to `exchange.inbox.warnings`, which are returned too.
     """
     from fcreview.store.team_exchange import describe_run_differences
 

@@ -73,27 +73,46 @@ def triage(
     grouping = GROUPINGS_BY_NAME[check_choice(GROUPINGS_BY_NAME, by, "grouping")]
     with open_workspace(options) as session:
         view = session.build_view(where, run=run)
-        # Printed failures by error type have a second table, by the decisive step.
-        groupings = [grouping]
-        if grouping == BY_ERROR_TYPE and not as_json:
-            groupings.append(BY_DECISIVE_STEP)
-        clusters, *second_clusters = session.store.fetch_clusters_by_groupings(view, groupings)
-        n_failing = _count_failing_items(session, view, clusters, grouping)
-        if not clusters and not session.store.count_items(view):
-            print_message(f"fcreview: {session.explain_empty_view(view)}")
-
         if as_json:
-            for cluster in clusters[:limit]:
-                emit_json(_build_cluster_json(cluster, n_failing, grouping))
-            return
+            _emit_clusters(session, view, grouping, limit)
+        else:
+            _print_tables(session, view, grouping, limit=limit or MAX_GROUPS)
 
-        table = TriageTable(
-            clusters, n_failing=n_failing, grouping=grouping, limit=limit or MAX_GROUPS
-        )
-        print_triage(session, view, table)
-        if second_clusters and has_decisive_steps(clusters):
-            second_table = replace(table, clusters=second_clusters[0], grouping=BY_DECISIVE_STEP)
-            print_triage_table(second_table)
+
+def _emit_clusters(session: WorkspaceSession, view: View, grouping: int, limit: int | None) -> None:
+    """Print each cluster of failing items as a JSON object."""
+    (clusters,) = session.store.fetch_clusters_by_groupings(view, [grouping])
+    n_failing = _count_failing_items(session, view, clusters, grouping)
+    _explain_if_view_is_empty(session, view, clusters)
+    for cluster in clusters[:limit]:
+        emit_json(_build_cluster_json(cluster, n_failing, grouping))
+
+
+def _print_tables(session: WorkspaceSession, view: View, grouping: int, limit: int) -> None:
+    """Print a table of the clusters. Failures by error type have a second one, by the decisive
+    step.
+    """
+    groupings = [grouping]
+    if grouping == BY_ERROR_TYPE:
+        groupings.append(BY_DECISIVE_STEP)
+    # One query for both is faster than two.
+    clusters_by_grouping = session.store.fetch_clusters_by_groupings(view, groupings)
+    clusters = clusters_by_grouping[0]
+    n_failing = _count_failing_items(session, view, clusters, grouping)
+    _explain_if_view_is_empty(session, view, clusters)
+
+    table = TriageTable(clusters, n_failing=n_failing, grouping=grouping, limit=limit)
+    print_triage(session, view, table)
+    if grouping == BY_ERROR_TYPE and has_decisive_steps(clusters):
+        clusters_by_step = clusters_by_grouping[1]
+        print_triage_table(replace(table, clusters=clusters_by_step, grouping=BY_DECISIVE_STEP))
+
+
+def _explain_if_view_is_empty(
+    session: WorkspaceSession, view: View, clusters: Sequence[Cluster]
+) -> None:
+    if not clusters and not session.store.count_items(view):
+        print_message(f"fcreview: {session.explain_empty_view(view)}")
 
 
 def _count_failing_items(

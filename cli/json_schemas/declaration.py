@@ -121,9 +121,13 @@ def build_schema(command: str, declared: CommandLines) -> dict[str, Any]:
         "version": declared.version,
     }
     line_schemas = [_build_line_schema(line) for line in declared.lines]
-    if len(line_schemas) == 1:
-        return schema | {"description": line_schemas[0].pop("title")} | line_schemas[0]
-    return schema | {"oneOf": line_schemas}
+    if len(line_schemas) > 1:
+        return schema | {"oneOf": line_schemas}
+
+    # The title of the only kind of line does not replace that of the command.
+    (line_schema,) = line_schemas
+    schema["description"] = line_schema.pop("title")
+    return schema | line_schema
 
 
 def _build_line_schema(line: Line) -> dict[str, Any]:

@@ -174,18 +174,23 @@ def show_app(
     """
     from fcreview.store.rows import View
 
+    mode = _ReviewMode(
+        blind=blind,
+        is_blind_by_queue=is_blind_by_queue,
+        hides_models=hides_models or load_config().review.hide_model,
+    )
     app = make_app(
         session,
         view,
         first_item,
-        blind=blind,
+        blind=mode.blind,
         start=start,
         watcher=watcher,
         start_options=start_options,
         mouse=mouse,
-        hides_models=hides_models or load_config().review.hide_model,
+        hides_models=mode.hides_models,
     )
-    _allow_to_end_blind_review(app, is_blind_by_queue=is_blind_by_queue)
+    _allow_to_end_blind_review(app, is_blind_by_queue=mode.is_blind_by_queue)
     switch = run_app(session, app)
 
     # The filter of the command line was for the first annotator. `switch` has the position at which
@@ -193,27 +198,46 @@ def show_app(
     if start != "adjudicate":
         view = View(runs=view.runs)
     while switch is not None:
-        hides_models = app.session.hidden_names is not None
-        if switch.hides_models is not None:
-            hides_models = switch.hides_models
-        if switch.blind is not None:
-            blind = switch.blind
-            is_blind_by_queue = switch.blind
+        mode = mode.change(switch, app)
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
         app = make_app(
             session,
             view,
-            blind=blind,
+            blind=mode.blind,
             start=start,
             watcher=watcher,
             switch=switch,
             mouse=mouse,
-            hides_models=hides_models,
+            hides_models=mode.hides_models,
         )
-        _allow_to_end_blind_review(app, is_blind_by_queue=is_blind_by_queue)
+        _allow_to_end_blind_review(app, is_blind_by_queue=mode.is_blind_by_queue)
         discard_pending_keys()
         switch = run_app(session, app)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReviewMode:
+    """What the app hides from the annotator."""
+
+    blind: bool
+    is_blind_by_queue: bool
+    """Whether a queue, and not the user, made the review blind."""
+    hides_models: bool
+
+    def change(self, switch: AnnotatorSwitch, app: FcreviewApp) -> _ReviewMode:
+        """Return the mode of the next app. What the switch leaves open stays as in the last app, in
+        which the user can also have shown or hidden the models.
+        """
+        hides_models = app.session.hidden_names is not None
+        if switch.hides_models is not None:
+            hides_models = switch.hides_models
+        if switch.blind is None:
+            return replace(self, hides_models=hides_models)
+        # A blind review that starts in the app is that of a queue.
+        return _ReviewMode(
+            blind=switch.blind, is_blind_by_queue=switch.blind, hides_models=hides_models
+        )
 
 
 def _allow_to_end_blind_review(app: FcreviewApp, *, is_blind_by_queue: bool) -> None:

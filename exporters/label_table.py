@@ -144,21 +144,30 @@ class _Table:
             yield InvalidRecord(number, str(error))
             return
 
-        for exported in exported_reviews:
-            try:
-                review = parse_review(number, label, exported, check_scale=False)
-            except ValueError as error:
-                yield self._make_invalid_record(number, REVIEWS_COLUMN, str(error))
-            else:
-                yield review
+        for exported_review in exported_reviews:
+            yield self._parse_review(number, label, exported_review, is_written=False)
         if written_review is not None:
-            try:
-                review = parse_review(number, label, written_review, check_scale=True)
-            except ValueError as error:
-                column = _find_column_in_message(str(error))
-                yield self._make_invalid_record(number, column, str(error))
-            else:
-                yield review
+            yield self._parse_review(number, label, written_review, is_written=True)
+
+    def _parse_review(
+        self,
+        number: int,
+        label: Mapping[str, Any],
+        opinion: Mapping[str, Any],
+        *,
+        is_written: bool,
+    ) -> ImportedReview | InvalidRecord:
+        """Return the review with an opinion on a label, or an invalid record that names the wrong
+        column.
+
+        A person wrote the opinion into several cells (`is_written`), or an export wrote it into
+        one.
+        """
+        try:
+            return parse_review(number, label, opinion, check_scale=is_written)
+        except ValueError as error:
+            column = _find_column_in_message(str(error)) if is_written else REVIEWS_COLUMN
+            return self._make_invalid_record(number, column, str(error))
 
     def _make_invalid_record(self, number: int, column: str, reason: str) -> InvalidRecord:
         """Return an invalid record that names the column by its letter, as a spreadsheet does."""

@@ -183,8 +183,10 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
 def _find_folder_naming_run(plan: RunPlan) -> Path:
     """Return the highest folder above a run whose name may identify the run."""
     path = Path(plan.run.path)
-    above = [path, *path.parents]
-    return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]
+    folder = path.parent if path.is_file() else path
+    for _ in range(PATH_LEVELS):
+        folder = folder.parent
+    return folder
 
 
 def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:

@@ -510,14 +510,14 @@ def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
     covers_no_incident = n_verdicts == n_all_verdicts and value == row.values.get(source)
     if covers_no_incident:
         return ""
-    if n_verdicts == 0 and n_all_verdicts:
+    covers_only_incidents = n_verdicts == 0 and bool(n_all_verdicts)
+    if covers_only_incidents:
         return NO_ANSWERS
 
     # A value that is not shown for all items is not shown here either.
-    shown_value = None
-    if get_displayed_value(row, source) is not None:
-        shown_value = value
-    text = _format_metric_value(shown_value, row)
+    is_shown = get_displayed_value(row, source) is not None
+    text = _format_metric_value(value if is_shown else None, row)
+    # The number of verdicts is that of the value, so it needs one.
     if n_verdicts is None or value is None:
         return text
     return f"{text} ({n_verdicts:,})"

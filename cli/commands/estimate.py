@@ -587,6 +587,8 @@ def _explain_undecided_items(
         )
 
 
+MAX_LISTED_METRICS = 4
+"""Maximum number of metrics that the reason for their missing intervals lists."""
 EXPLAINED_METHODS: tuple[EstimationMethod, ...] = (
     "undecided",
     "not sampled",
@@ -618,8 +620,8 @@ def _explain_missing_intervals(
             reason = explain_missing_interval(estimate.method, estimate.criteria)
             names_by_reason[reason].append(estimate.name)
     for reason, names in names_by_reason.items():
-        listed = ", ".join(format_cell(name) for name in names[:4])
-        n_more = len(names) - 4
+        listed = ", ".join(format_cell(name) for name in names[:MAX_LISTED_METRICS])
+        n_more = len(names) - MAX_LISTED_METRICS
         if n_more > 0:
             listed += f" and {n_more} more"
         yield f"There is no confidence interval for {listed}: {reason}"

@@ -221,6 +221,9 @@ def write_decision_cache(
     stored beside the file, so that nobody else can change it unnoticed. Without a key for the code
     or without write access, nothing is written.
 
+    The code is replaced before the cache, so that after a crash between both, the code does not fit
+    the old cache, which is then ignored.
+
     Args:
         connection: The connection with the decisions, the rows of `human_labels`.
         workspace: The workspace.

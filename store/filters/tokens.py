@@ -254,14 +254,14 @@ class ExactTermBuilder:
         if other_spellings:
             return True
 
+        # Longer values with this prefix follow directly at its place in sorted order.
         prefix = lower + self._separator
-        # Values with the same prefix are neighbours in sorted order. Without a separator, the first
-        # of them can be the value itself, so that the second one counts too.
-        first = bisect_left(self._sorted, prefix)
-        for candidate in self._sorted[first : first + 2]:
-            if candidate.startswith(prefix) and candidate != lower:
-                return True
-        return False
+        position = bisect_left(self._sorted, prefix)
+        is_value_itself = self._sorted[position : position + 1] == [lower]
+        if is_value_itself:
+            # This is so with an empty separator.
+            position += 1
+        return position < len(self._sorted) and self._sorted[position].startswith(prefix)
 
 
 def add_terms(base_filter: str, *terms: str) -> str:

@@ -125,13 +125,18 @@ class DatasetItems(Mapping[str, DatasetItem]):
     ) -> None:
         """Add an item that is loaded from its question and answer records when it is used."""
         self._numbers[item_id] = len(self._numbers)
-        for record in (question, answer):
-            if record is None:
-                self._positions.extend(_NO_POSITION)
-            else:
-                self._positions.extend((record.line, record.offset, record.length))
-        if len(self._numbers) > MAX_LOADED_ITEMS:
+        self._append_position(question)
+        self._append_position(answer)
+        # A small dataset is kept in memory as a whole.
+        is_large = len(self._numbers) > MAX_LOADED_ITEMS
+        if is_large:
             self._unload_oldest_items()
+
+    def _append_position(self, record: JsonRecord | None) -> None:
+        if record is None:
+            self._positions.extend(_NO_POSITION)
+        else:
+            self._positions.extend((record.line, record.offset, record.length))
 
     def __getitem__(self, item_id: str) -> DatasetItem:
         item = self._loaded.get(item_id)
@@ -150,9 +155,10 @@ class DatasetItems(Mapping[str, DatasetItem]):
 
     def _load_item(self, item_id: str, *, with_answer: bool) -> DatasetItem:
         """Load an item from its files. Raises KeyError if that is not possible."""
-        first = POSITIONS_PER_ITEM * self._numbers[item_id]
-        question = self._get_unread_record(first)
-        answer = self._get_unread_record(first + len(_NO_POSITION))
+        question_index = POSITIONS_PER_ITEM * self._numbers[item_id]
+        answer_index = question_index + len(_NO_POSITION)
+        question = self._get_unread_record(question_index)
+        answer = self._get_unread_record(answer_index)
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
@@ -396,6 +402,7 @@ def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     dataset = _cached_datasets.pop(key, None) or _load_files(files, category)
     # Inserted at the end, so that the datasets at the start are those that were not used longest.
     _cached_datasets[key] = dataset
+    # An item is in `_shared_items` as long as a dataset has it, so dropping datasets removes items.
     while len(_cached_datasets) > MIN_CACHED_DATASETS and len(_shared_items) > MAX_CACHED_ITEMS:
         _cached_datasets.popitem(last=False)
     return dataset
@@ -553,9 +560,11 @@ class _DatasetLoader:
 
         # Some datasets have several questions with one id. Their golden answers come in the same
         # order.
-        item_id = self._assign_item_id(dataset, record_id)
-        item_ids = dataset.repeated_ids.get(record_id, [item_id])
-        answer = answers.find_answer(record_id, number, n_earlier=len(item_ids) - 1)
+        n_earlier = _count_items_with_id(dataset, record_id)
+        item_id = record_id
+        if n_earlier:
+            item_id = self._add_repeated_id(dataset, record_id, n_earlier)
+        answer = answers.find_answer(record_id, number, n_earlier=n_earlier)
 
         # Items beyond the limit are loaded when they are needed.
         if len(dataset.items) >= MAX_LOADED_ITEMS:
@@ -577,6 +586,7 @@ class _DatasetLoader:
             surplus_records = records[n_questions:]
             if not surplus_records:
                 continue
+            # A file that repeats an id usually repeats one answer, be it of several questions.
             used_answer = self._read_answer_value(records[0])
             if all(self._read_answer_value(record) == used_answer for record in surplus_records):
                 continue
@@ -593,16 +603,13 @@ class _DatasetLoader:
             return reread_value(self._files.answers, record)
         return record.value
 
-    def _assign_item_id(self, dataset: Dataset, record_id: str) -> str:
-        """Return the item id for the next record with this id.
+    def _add_repeated_id(self, dataset: Dataset, record_id: str, n_earlier: int) -> str:
+        """Add an item id for a record whose id earlier records have, and report it.
 
-        Repeated ids are added to `dataset.repeated_ids`.
+        `n_earlier` is the number of items with this id.
         """
-        if record_id not in dataset.items:
-            return record_id
-        ids = dataset.repeated_ids.setdefault(record_id, [record_id])
-        item_id = make_repeated_id(record_id, len(ids))
-        ids.append(item_id)
+        item_id = make_repeated_id(record_id, n_earlier)
+        dataset.repeated_ids.setdefault(record_id, [record_id]).append(item_id)
         what = (
             f"{record_id} is in the dataset more than once. The later record is imported as"
             f" {item_id}"
@@ -826,6 +833,13 @@ def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
 def _select_other_fields(record: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a record that `DatasetItem` has no attribute for."""
     return {key: value for key, value in record.items() if key not in _FIELDS_WITH_ATTRIBUTES}
+
+
+def _count_items_with_id(dataset: Dataset, record_id: str) -> int:
+    """Return the number of items of a dataset whose records have this id."""
+    if record_id not in dataset.items:
+        return 0
+    return len(dataset.repeated_ids.get(record_id, [record_id]))
 
 
 def make_repeated_id(record_id: str, n_earlier: int) -> str:

@@ -81,7 +81,9 @@ class DatasetFinder:
         return similar_names
 
     def _list_question_names(self, folder: Path, prefix: str) -> list[str]:
-        """Return the names of the question files in a folder. The result is cached."""
+        """Return the names of the question files in a folder. The result is cached by folder,
+        because all categories of the version have the same prefix.
+        """
         if folder not in self._question_names:
             try:
                 with os.scandir(folder) as entries:

@@ -354,8 +354,9 @@ class _DecoderSelector:
         candidates = self._list_candidates(guess, DECODERS, scored)
         best, *others = self._fit_good_candidates(candidates, scored)
         for fit in others:
-            is_as_good_as_auto = best.decoder.name == "AUTO" and not best.is_better_than(fit)
-            if fit.is_better_than(best) or is_as_good_as_auto:
+            is_as_good = not best.is_better_than(fit)
+            replaces_auto = is_as_good and best.decoder.name == "AUTO"
+            if fit.is_better_than(best) or replaces_auto:
                 best = fit
         return best
 
@@ -394,12 +395,12 @@ class _DecoderSelector:
         return DecoderChoice(best.decoder, f"a guess: {reason}; {comparison}")
 
     def _find_best_by_form(self, guess: Decoder, replies: Sequence[ScoredReply]) -> Fit:
-        """Return the decoder that finds calls in most replies, or the guess if none finds clearly
-        more.
+        """Return the decoder that reads the form of the calls in the replies.
 
-        If the replies clearly have another form than the guess expects, a frequent decoder of that
-        form is used. A rare decoder must find clearly more calls than the guess, because some rare
-        ones also find calls inside prose, where most programs find none.
+        If a decoder finds calls in clearly more replies than the guess does, the replies have
+        another form than the guess expects, and the best decoder of that form is used. Otherwise it
+        is the guess, or one that finds calls in as many replies and agrees better with the golden
+        answers.
         """
         sample = _spread(replies, MAX_UNSCORED)
         fit_of_guess = self._fit(guess, sample)
@@ -422,18 +423,20 @@ class _DecoderSelector:
     def _find_best_of_other_form(
         self, fits: Sequence[Fit], sample: Sequence[ScoredReply], most: int
     ) -> Fit:
-        """Return the best frequent decoder or, if none finds enough calls, the best of all that
-        find nearly as many calls as possible.
+        """Return the best decoder for replies of another form than the guess expects.
+
+        This is a frequent decoder, unless another one finds calls in clearly more replies. A rare
+        decoder needs this stronger evidence, because some also find calls inside prose, where most
+        programs find none. `most` is the largest number of replies in which a decoder finds calls.
         """
         frequent_names = _list_frequent_decoders(sample, self._version)
-        frequent = [
-            fit
-            for fit in fits
-            if fit.decoder.name in frequent_names and fit.n_with_calls * CLEARLY_MORE >= most
-        ]
-        # A rare decoder needs stronger evidence than a frequent one.
-        if frequent:
-            return _find_most_passing(frequent)
+        good_frequent = []
+        for fit in fits:
+            others_find_clearly_more = most > fit.n_with_calls * CLEARLY_MORE
+            if fit.decoder.name in frequent_names and not others_find_clearly_more:
+                good_frequent.append(fit)
+        if good_frequent:
+            return _find_most_passing(good_frequent)
         return _find_most_passing(
             [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most]
         )
@@ -515,11 +518,12 @@ def _describe_agreement(fit: Fit) -> str:
 
     Score files have an entry for each failing item.
     """
+    # A scored reply passed or failed, and so did each reply on which both verdicts agree.
     n_passed = sum(reply.official is True for reply in fit.replies)
     n_failed = fit.n_scored - n_passed
+    n_confirmed_failures = fit.n_agreements - fit.n_passes_confirmed
     parts = []
     if n_failed:
-        n_confirmed_failures = fit.n_agreements - fit.n_passes_confirmed
         entries = format_count(n_failed, "score entry", "score entries")
         parts.append(f"{n_confirmed_failures:,} of {entries}")
     if n_passed:
@@ -632,6 +636,9 @@ def _has_stringified_arguments(
     """Whether the official program turned the arguments of a call into text before it checked
     them, judging by its verdict. None if the verdict does not show it.
 
+    The arguments must be Java or JavaScript source text. So a value that is no text passes only if
+    the program turned it into text first.
+
     Args:
         arguments: The decoded arguments. Only a value that is no text can show a difference.
         entry: The score entry, with the error that the program found; None if the call passed.
@@ -640,7 +647,7 @@ def _has_stringified_arguments(
     if position is None:
         return None
     if entry is None:
-        # The value passed, though it had to be Java or JavaScript source text.
+        # The call passed, and the value with it.
         return True
 
     error_type = scores.read_error_type(entry.record) or ""
@@ -648,13 +655,16 @@ def _has_stringified_arguments(
         # The value failed, because it was no text.
         return False
 
-    # The program stops at the first error. If that is at or after the value, the value passed.
+    # The program checks the arguments in order and stops at the first error. If this is another
+    # error of the value itself, or one of a later argument, the value passed as text.
     named_parameter = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")
     is_error_of_argument = error_type.startswith(("type_error", "value_error"))
     if named_parameter is None or not is_error_of_argument:
         return None
     names_from_value_on = list(arguments)[position:]
-    return True if named_parameter[1] in names_from_value_on else None
+    if named_parameter[1] in names_from_value_on:
+        return True
+    return None
 
 
 def _find_first_non_string(arguments: dict[str, Any]) -> int | None:

@@ -302,9 +302,10 @@ class _ScoreReader:
     def read(self, paths: Sequence[Path]) -> _Scores:
         """Read which items fail, from the first of the score files.
 
-        The file has an entry for each failing item, in the order of the dataset. So reading ends
-        after the last item that is needed. Items without an entry passed, if all entries up to
-        there could be read.
+        The file has a header and an entry for each failing item, in the order of the dataset. So
+        reading ends after the last item that is needed, or after `MAX_ENTRIES`. Items without an
+        entry passed if there is a header, and if the entries were read up to that item or are as
+        many as the header states.
         """
         scores_of_replies = _Scores()
         header: dict[str, Any] | None = None

@@ -33,6 +33,8 @@ GROUP_FOLDERS = frozenset(
 )
 
 MAX_MODEL_DEPTH = 5
+MAX_SNAPSHOT_DEPTH = 5
+"""Number of folders above a file among which the folder `memory_snapshot` is searched."""
 
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(?:_(result|score))?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(?:_(result|score))?\.jsonl?")
@@ -252,8 +254,9 @@ def _classify_unversioned_file(
     first_record = read_first(path)
     kind = _infer_kind_from_record(first_record)
     if suffix == "score":
+        # The header of a score file is certainly BFCL's. Without it, for example if the file is
+        # empty, the name of a category of V1 is still a good sign.
         is_certain = kind == "score"
-        # The names of V1's categories are certain enough, for example if the file is empty.
         if not is_certain and category not in V1_CATEGORIES:
             return None
         return ClassifiedFile(
@@ -262,6 +265,8 @@ def _classify_unversioned_file(
 
     if kind != "result":
         return None
+    # Many programs write records with a field `result`, so the record never makes it certain, and
+    # an id of another category rules it out.
     item_id = first_record.get("id")
     has_id_of_other_category = isinstance(item_id, str) and not item_id.startswith(category)
     if has_id_of_other_category:
@@ -297,12 +302,12 @@ def _infer_kind_from_record(first: Any) -> FileKind | None:
 
 
 def _describe_ignored_file(path: Path) -> str | None:
-    """Return the text of the import notice for an ignored BFCL file; None if the file is not
-    ignored.
+    """Return the text of the import notice for an ignored BFCL file. The text is empty if the file
+    is ignored without a notice, and None if it is not ignored.
     """
     name = path.name
-    folders = path.parts[-6:-1]
-    if "memory_snapshot" in folders and path.suffix == ".json":
+    nearest_folders = path.parts[:-1][-MAX_SNAPSHOT_DEPTH:]
+    if "memory_snapshot" in nearest_folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
     if name.endswith("_prereq_result.json"):
         return "results of the unscored prerequisite phase that fills the memory"
@@ -311,7 +316,7 @@ def _describe_ignored_file(path: Path) -> str | None:
     if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
-        # Dataset files need no notice.
+        # These files are parts of the dataset, which the user knows.
         return ""
     return None
 
@@ -329,17 +334,25 @@ def find_model_folder(path: Path) -> Path:
     """Return the folder with all files of one model: the file's folder, or the folder above V4's
     group folders, such as `live`.
     """
-    folder = path.parent
-    # A group folder can be some levels above the file, but not above the folder of all models.
-    for above in list(folder.parents)[: MAX_MODEL_DEPTH - 1]:
-        if is_result_or_score_folder(above):
-            break
-        if above.name in GROUP_FOLDERS:
-            folder = above
-
+    folder = _find_outermost_group_folder(path) or path.parent
     while folder.name in GROUP_FOLDERS and folder.parent != folder:
         folder = folder.parent
     return folder
+
+
+def _find_outermost_group_folder(path: Path) -> Path | None:
+    """Return the outermost of the group folders in which a file is, or None if it is in none.
+
+    A group folder can be some levels above the file, but not above the folder of all models.
+    """
+    nearest, *folders_above = list(path.parents)[:MAX_MODEL_DEPTH]
+    outermost = nearest if nearest.name in GROUP_FOLDERS else None
+    for folder in folders_above:
+        if is_result_or_score_folder(folder):
+            break
+        if folder.name in GROUP_FOLDERS:
+            outermost = folder
+    return outermost
 
 
 def has_date(name: str) -> bool:

@@ -431,6 +431,8 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
         groups.append(multi_turn)
         groups.append(_average_with_missing("overall", groups))
     else:
+        # The overall figure of V2 is no mean of these columns. It combines each AST column with the
+        # live category of the same kind, and takes the executable columns as they are.
         groups.append(_average_combined_columns(rates, ast_columns, exec_columns))
     return {group.name: group.rate for group in groups}
 

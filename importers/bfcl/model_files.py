@@ -101,9 +101,11 @@ def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
         folder_names = file.path.relative_to(folder).parts[:-1]
         if find_original(file.path, folder) is None and not any(map(is_repeat_name, folder_names)):
             found.append(file)
-    files_by_run = {(folder, version): found}
+    run_key = (folder, version)
+    files_by_run = {run_key: found}
+    # This removes files from the dictionary, and the run itself if none is left.
     drop_files_in_copy_folders(files_by_run)
-    return files_by_run.get((folder, version), [])
+    return files_by_run.get(run_key, [])
 
 
 def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> Files:

@@ -57,11 +57,13 @@ def find_run_folder(path: Path, version: str) -> Path:
     if not folders:
         return nearest
 
+    # From the innermost folder outwards: `MODEL/run2/part` is a part of the run in `run2`.
     *inner_folders, outermost = folders
     for folder in inner_folders:
         if is_repeat_name(folder.name):
             return folder
-    # The folders of models can be inside the folder of a repetition, too.
+    # The folders of models can be inside the folder of a repetition or of a date, too, as in
+    # `2025-01-31/MODEL`. This folder has the runs of several models, so it is no run.
     if is_repeat_name(outermost.name) or filenames.has_date(outermost.name):
         return nearest
     return outermost
@@ -85,18 +87,19 @@ def describe_model_folder(folder: Path, version: str) -> ModelFolder:
     the innermost folder below `result` or `score` that is not named as a repetition. The folders
     below the model tell its repetitions apart.
     """
+    # The name is that of the folder above if `folder` itself is a folder for results or scores.
     model_name = filenames.get_model_name(folder)
     innermost = folder if folder.name == model_name else folder.parent
     folders = _list_folders_of_run(innermost)
 
-    # `depth` counts the folders below the candidate.
+    # The names come from the innermost folder outwards, so those before a candidate are below it.
     for depth, candidate in enumerate(folders.names):
         if _is_known_model(candidate, version):
-            return ModelFolder(candidate, folders.names[:depth])
+            return ModelFolder(candidate, repetition=folders.names[:depth])
     if folders.is_below_output_folder:
         for depth, candidate in enumerate(folders.names):
             if not is_repeat_name(candidate):
-                return ModelFolder(candidate, folders.names[:depth])
+                return ModelFolder(candidate, repetition=folders.names[:depth])
     return ModelFolder(model_name)
 
 

@@ -196,7 +196,7 @@ class _ScoreFileReader:
                 self._add_record(record)
                 is_first = False
 
-        _check_failure_count(self._scores, self._results.n_replaced)
+        _set_completeness(self._scores, self._results.n_replaced)
         self._scores.issues += _report_items_scored_twice(self._scores)
         return self._scores
 
@@ -226,21 +226,25 @@ class _ScoreFileReader:
     def _find_item_id(self, entry: ScoreEntry) -> str | None:
         """Return the item id for the id or position in an entry, or for its quoted record.
 
-        None without a valid id.
+        None without a valid id. An id whose position is not known is returned in the form that the
+        dataset has for it.
         """
         if isinstance(entry.id, str):
             return entry.id or None
         if not is_integer(entry.id):
             return None
-        # Numbers are positions from 1. The quoted record is more certain.
+
+        # A number counts the items from 1, while the ids in the dataset count from 0.
         quoted_id = entry.quoted_id
         if quoted_id is None:
             position = entry.id - 1
             return self._ids_by_position.get(position, f"{self._category}_{position}")
-        number = filenames.parse_item_number(quoted_id)
-        if number is None:
+        # The quoted record is more certain. Its id can be spelled in another way than the results
+        # spell it, so only its number counts, if it has one.
+        position_in_id = filenames.parse_item_number(quoted_id)
+        if position_in_id is None:
             return quoted_id
-        return self._ids_by_position.get(number, quoted_id)
+        return self._ids_by_position.get(position_in_id, quoted_id)
 
     @cached_property
     def _ids_by_position(self) -> dict[int, str]:
@@ -313,11 +317,12 @@ def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
     return ids_by_position
 
 
-def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
-    """Set the number of failing items of a score file, and whether the file is complete.
+def _set_completeness(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
+    """Set the number of failures in a score file, and whether the file is complete.
 
     If the number differs from the header of the file, entries are missing, so an item without an
-    entry may have failed.
+    entry may have failed. Further entries of an item count only if the evaluator scored another
+    record there, such as a second one with the same id.
 
     Args:
         scores: The score file.

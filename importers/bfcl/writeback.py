@@ -568,6 +568,7 @@ def make_fix_from_prediction(run: Run, item: Item) -> JsonObject | None:
 
     None if a call could not be decoded, or if the golden answer is not a list of calls.
     """
+    # Each call that could be decoded becomes a golden call. If one could not, the list is empty.
     golden = writeback.make_golden_calls_from_prediction(item, writeback.nest_accepted_values)
     if item.category.startswith(("multi_turn", "exec")):
         # The golden answers of these categories are texts of Python calls.
@@ -575,6 +576,7 @@ def make_fix_from_prediction(run: Run, item: Item) -> JsonObject | None:
             replace(call, raw=_format_python_call(predicted))
             for call, predicted in zip(golden, item.predicted, strict=False)
         ]
+    # The `Extra` of the item can have accepted answers, which are not the prediction.
     return make_golden_template(run, replace(item, golden=golden, extra=Extra()))
 
 

@@ -107,7 +107,8 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
         config=settings.config,
     )
 
-    # An error must not be kept in a variable: its traceback would keep the dataset item in memory.
+    # Each `except` turns its error into a text at once. An error that outlives the clause, in a
+    # variable or a closure, would keep the dataset item in memory by its traceback.
     try:
         calls = decode(result)
     except Undecodable as error:
@@ -415,8 +416,9 @@ def _evaluate_new_record(
     messages, predicted calls and pairs.
     """
     result = record["result"]
+    # Replies with equal calls share one evaluation, from the item's cache. The first of these
+    # replies prepares the calls and pairs for all.
     evaluation = evaluate_result(result, item, settings)
-    # Replies with equal calls share one evaluation. The first of them prepares the calls and pairs.
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
         pairs = _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)

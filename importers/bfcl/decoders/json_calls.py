@@ -102,22 +102,19 @@ def decode_any_list(result: list[Any]) -> Calls:
 def _read_call_of_any_form(call: Any) -> tuple[Any, Any]:
     """Return the name and the arguments of a native call in one of two forms.
 
-    The arguments are None, which `validate_calls` rejects, if the object has other keys beside the
-    name of the function.
+    In the form `{"f": arguments}`, the decoders for JSON text ignore further keys, while those for
+    objects fail. They fail here by None as arguments, which `validate_calls` rejects.
     """
     if type(call) is dict and "tool_name" in call and "parameters" in call:
         name = call["tool_name"]
         arguments = call["parameters"]
-        has_other_keys = False
-    else:
-        name, arguments = _first_key_and_value(call)
-        has_other_keys = len(call) > 1 and "tool_name" not in call
+        return name, parse_json(arguments) if type(arguments) is str else arguments
 
+    name, arguments = _first_key_and_value(call)
     if type(arguments) is str:
         return name, parse_json(arguments)
-    if has_other_keys:
-        return name, None
-    return name, arguments
+    has_other_keys = len(call) > 1 and "tool_name" not in call
+    return name, None if has_other_keys else arguments
 
 
 def _decode_empty_reply(result: Any) -> Calls:

@@ -226,7 +226,8 @@ def _split_into_tokens(name: str) -> list[str]:
 def _contains_tokens(tokens: list[str], wanted: list[str]) -> bool:
     """Whether `tokens` contains all of `wanted`, next to each other and in this order.
 
-    `FC` may also come later, as in `gpt-4o-2024-11-20-run1-FC`.
+    A final `FC` is not searched, because it can also come later, as in
+    `gpt-4o-2024-11-20-run1-FC`. The caller checks that both names have it, or neither.
     """
     sequence = wanted
     if wanted and wanted[-1] == NATIVE_MODE:

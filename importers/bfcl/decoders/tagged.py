@@ -55,15 +55,17 @@ class _FunctionGemmaReader:
 
     def read_object(self) -> dict[str, Any]:
         """Read an object from its opening to its closing bracket. Names may be quoted."""
-        # Skip the opening bracket.
-        self.position += 1
         found: dict[str, Any] = {}
-        while not self._skip_closing_bracket("}"):
+        self._skip_bracket()
+        self._skip_separators()
+        while not self._is_at_closing_bracket("}"):
             key = KEY.match(self.text, self.position)
             if key is None:
                 raise Undecodable("an argument has no name")
             self.position = key.end()
             found[key[1].removeprefix(ESCAPE).removesuffix(ESCAPE)] = self.read_value()
+            self._skip_separators()
+        self._skip_bracket()
         return found
 
     def read_value(self) -> Any:
@@ -91,13 +93,16 @@ class _FunctionGemmaReader:
 
     def _read_list(self) -> list[Any]:
         """Read a list, of which the next character is the opening bracket."""
-        self.position += 1
         items = []
-        while not self._skip_closing_bracket("]"):
+        self._skip_bracket()
+        self._skip_separators()
+        while not self._is_at_closing_bracket("]"):
             # A bare word ends here, so the list would never end.
             if self.text.startswith("}", self.position):
                 raise Undecodable("a list is closed by }")
             items.append(self.read_value())
+            self._skip_separators()
+        self._skip_bracket()
         return items
 
     def _read_bare_word(self) -> Any:
@@ -107,19 +112,19 @@ class _FunctionGemmaReader:
             self.position += 1
         return _parse_bare_word(self.text[start : self.position].strip())
 
-    def _skip_closing_bracket(self, closing: str) -> bool:
-        """Skip commas and spaces.
+    def _skip_bracket(self) -> None:
+        self.position += 1
 
-        Then, if the next character is `closing`, skip it and return True.
-        """
+    def _skip_separators(self) -> None:
+        """Skip the commas and spaces before an element or a closing bracket."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
+
+    def _is_at_closing_bracket(self, closing: str) -> bool:
+        """Whether the next character is `closing`. Raises Undecodable at the end of the text."""
         if self.position >= len(self.text):
             raise Undecodable(f"the closing {closing} is missing")
-        if self.text[self.position] != closing:
-            return False
-        self.position += 1
-        return True
+        return self.text[self.position] == closing
 
 
 def _parse_bare_word(word: str) -> Any:
@@ -253,6 +258,7 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
         if context.version == "V4":
             raise
         return []
+    # Other JSON is an error in all versions, so it is raised outside of the `try`.
     if not is_call:
         raise Undecodable("the JSON is not a list of calls")
     return calls
@@ -279,8 +285,9 @@ def _is_call_or_list_of_calls(value: Any) -> bool:
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
     """Decode the calls in `<tool_call>` blocks, whose tags are on lines of their own.
 
-    Each block contains a JSON object. If a block is malformed, V4 skips it, while earlier versions
-    read no call at all.
+    Each block contains a JSON object. If a block is no JSON, V4 skips it, while earlier versions
+    read no call at all. If it is JSON but no object, V4 fails the reply, while earlier versions
+    read no call. An object without name or arguments fails the reply in all versions.
     """
     is_v4 = context.version == "V4"
     calls = []
@@ -294,6 +301,7 @@ def decode_tagged(result: Any, context: DecoderContext) -> Calls:
         if type(call) is not dict and not is_v4:
             return []
 
+        # Raises Undecodable for anything else than an object with both fields.
         name, arguments = read_json_call(call)
         if type(arguments) is not dict:
             raise Undecodable("the arguments of a call are not an object")
@@ -340,7 +348,11 @@ def decode_json_format(text: str) -> Calls:
         value = parse_json(_cut_object_list(text))
     except Undecodable:
         return []
-    if not isinstance(value, (list, dict, str)):
+    # BFCL's code goes through the elements of a list, but also through the keys of an object or the
+    # characters of a text, and skips what is no object. So the latter two have no calls.
+    if isinstance(value, (dict, str)):
+        return []
+    if not isinstance(value, list):
         raise Undecodable("the JSON is not a list of calls")
 
     objects = [element for element in value if isinstance(element, dict)]

@@ -24,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 MAX_CPU_SECONDS = 20
 MAX_WALL_SECONDS = 40
@@ -158,6 +158,7 @@ def run_in_fork(handle: Handler, request: Json) -> Json:
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
+        # Only the new process gets here. It ends in this call.
         os.close(reader)
         _handle_in_child(handle, request, writer)
 
@@ -166,6 +167,8 @@ def run_in_fork(handle: Handler, request: Json) -> Json:
         content, failure = _read_reply(reader)
     finally:
         os.close(reader)
+        # The process still runs if its reply took too long or was too large. If it has ended, the
+        # signal has no effect.
         os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
 
@@ -178,7 +181,7 @@ def run_in_fork(handle: Handler, request: Json) -> Json:
     return reply
 
 
-def _handle_in_child(handle: Handler, request: Json, writer: int) -> None:
+def _handle_in_child(handle: Handler, request: Json, writer: int) -> NoReturn:
     """Handle a request, write the reply and end the process."""
     try:
         limit_resources()
@@ -254,6 +257,7 @@ class OfficialPackage:
         """Return the version, the public methods of each class, and all names that a call text
         can use.
         """
+        # This function evaluates the text of a call, so the text can also use its local variables.
         execute = self._utils.execute_multi_turn_func_call
         visible_names = {*vars(self._utils), *execute.__code__.co_varnames, *dir(builtins)}
         return {
@@ -297,9 +301,11 @@ class OfficialPackage:
             golden_outputs, golden_objects = self._execute(request, "golden", golden_calls)
             executed: Json = {"golden": golden_outputs}
             if model is not None and turn < len(model):
-                executed["model"] = [
-                    self._execute(request, "model", calls)[0] for calls in model[turn]
-                ]
+                outputs_of_steps = []
+                for calls in model[turn]:
+                    outputs, _ = self._execute(request, "model", calls)
+                    outputs_of_steps.append(outputs)
+                executed["model"] = outputs_of_steps
                 # Without a call, this only returns the objects.
                 _, model_objects = self._execute(request, "model", [])
                 executed["differences"] = self._compare(model_objects, golden_objects)
@@ -309,7 +315,8 @@ class OfficialPackage:
     def _execute(self, request: Json, side: str, calls: list[str]) -> tuple[list[str], Json]:
         """Execute the calls of a step for one side, `golden` or `model`.
 
-        Return the outputs and the states of the classes after the calls.
+        Return the outputs and the states of the classes after the calls. The package keeps the
+        objects of each side, so the next step goes on with these states.
         """
         # As in the official checker, the id says whether the classes add long texts to their data.
         outputs, objects = self._utils.execute_multi_turn_func_call(

@@ -170,8 +170,10 @@ def decode_call_texts(reply: Any, decoder: Decoder, version: str) -> list[str]:
 
 
 def _format_nested_value(value: Any) -> str:
-    """Write a value of a reply in text form. An object of objects is written as a call of its
-    first key, and an empty object makes the step undecodable.
+    """Write a value of a reply in text form, as `decoded_output_to_execution_list` does.
+
+    This function of the benchmark takes an object of objects for a nested call: it writes a call of
+    the first key, and drops the others. An empty object makes the step undecodable.
     """
     if not isinstance(value, dict):
         return repr(value)

@@ -110,6 +110,7 @@ def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) ->
     """
     if len(process) == len(executed):
         return [message.step for message in executed]
+    # A comparison would take too long. Then each message of the record counts as a step.
     if max(len(process), len(executed)) > MAX_COMPARED_MESSAGES:
         return list(range(len(process)))
 
@@ -119,7 +120,7 @@ def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) ->
     steps = []
     step = 0
     for index in range(len(process)):
-        # A message without a partner gets the step of the message before it.
+        # A message without a partner gets the step of the message before it, or the first step.
         step = step_by_index.get(index, step)
         steps.append(step)
     return steps
@@ -215,12 +216,14 @@ def _add_history_messages(
 def _remove_call(content: str, process_text: str | None) -> str:
     """Return a message of the agent without its call, which the item shows as a call.
 
-    A message that was executed, but contains no list of calls, is shown as a call that could not be
-    decoded.
+    `process_text` is the text that was executed in this step, from the result record. None if the
+    message was not executed.
     """
     if process_text is None:
         return content
-    if find_call_expression(process_text) is None and _is_same_message(process_text, content):
+    is_undecodable = find_call_expression(process_text) is None
+    if is_undecodable and _is_same_message(process_text, content):
+        # The item shows the whole message as a call that could not be decoded.
         return ""
     expression = find_call_expression(content)
     if expression is None:

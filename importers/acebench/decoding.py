@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from fcreview.importers.common.python_syntax import parse_expression, read_call, read_dotted_name
 from fcreview.importers.common.records import Undecodable, explain_decoding_error
@@ -95,24 +95,27 @@ def decode_call_list(text: str) -> list[DecodedCall]:
     the decoded calls and do not change them.
     """
     if len(text) > MAX_CACHED_TEXT:
-        return _decode_new_text(text)
+        return _decode_text(text)
     return _decode_short_text(text)
 
 
 @lru_cache(MAX_CACHED_TEXTS)
 def _decode_short_text(text: str) -> list[DecodedCall]:
-    return _decode_new_text(text)
+    return _decode_text(text)
 
 
-def _decode_new_text(text: str) -> list[DecodedCall]:
-    elements = getattr(parse_expression(text), "elts", None)
-    if elements is None:
+def _decode_text(text: str) -> list[DecodedCall]:
+    """Decode a list of calls, or a tuple or a set, which the evaluator accepts too: it only asks
+    for elements. Raises Undecodable for any other text.
+    """
+    expression = parse_expression(text)
+    if not isinstance(expression, (ast.List, ast.Tuple, ast.Set)):
         raise Undecodable("the reply is not a list of calls")
-    for element in elements:
+    for element in expression.elts:
         if not isinstance(element, ast.Call):
             kind = type(element).__name__.lower()
             raise Undecodable(f"the list contains a Python {kind} instead of a call")
-    return [_read_call(element) for element in elements]
+    return [_read_call(element) for element in cast("list[ast.Call]", expression.elts)]
 
 
 def _read_call(node: ast.Call) -> DecodedCall:

@@ -87,11 +87,14 @@ class _HistoryParser:
         if is_before_first_message and self._read_heading(line):
             return
 
+        # From the strictest to the most general form of a line. The first reader that knows the
+        # line adds it.
         was_read = (
             self._read_message_row(line)
             or self._read_further_row(line)
             or self._read_cell_line(line)
         )
+        # A blank line tells nothing about the end of the cell.
         is_blank = not line.strip()
         if is_blank:
             return
@@ -101,12 +104,14 @@ class _HistoryParser:
             self.history.unreadable_lines.append(number)
 
     def finish_message(self) -> None:
-        """Set the content of the current message from its pieces."""
+        """Set the content of the current message from its pieces. The last piece is that of the
+        lines which were read since the last row.
+        """
         if not self.history.messages:
             return
         last_piece = _remove_cell_end("\n".join(self.cell_lines)).rstrip()
         content = "".join([*self.pieces, last_piece])
-        # The official runner puts spaces between the letters of an error.
+        # The official runner puts a space behind each letter of an error.
         if _SPACED_ERROR.match(content):
             content = re.sub(r"(.) ", r"\1", content + " ").rstrip()
         self.history.messages[-1].content = content
@@ -151,6 +156,7 @@ class _HistoryParser:
             return True
         index = int(match["index"])
         if self.layout is not None:
+            # The widths of the columns are a strong sign, so messages may be missing.
             return self.layout.fits(line) and index >= self.next_index
         return (
             index == self.next_index

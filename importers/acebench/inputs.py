@@ -192,9 +192,11 @@ def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet) -> list[
     """Determine the official verdicts of a category by the version of the rules with which the run
     was scored. Return the contradictions in the category's score files.
     """
+    # The golden answers are compared by these rules below.
     inputs.rule_set = rule_set
     issues: list[ImportIssue] = []
-    if inputs.scored.path != Path():
+    has_score_file = inputs.scored.path != Path()
+    if has_score_file:
         issues += _remove_entries_of_passing_items(inputs)
         result_ids = [record["id"] for record in read_objects_with_id(inputs.result_file)]
         validate_failure_list(inputs.scored, result_ids, issues)
@@ -280,11 +282,13 @@ def _find_process_problem(inputs: CategoryInputs) -> str | None:
     if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
         return uncheckable
     if n_items < len(values):
+        # The score file is of fewer items, so it is not the one of this process file.
         return uncheckable
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
 
-    # The items without an entry have the process accuracy 1.
+    # The evaluator (`eval_main.py`) writes an entry for each item whose process accuracy is below
+    # 1, so those without an entry count as 1.
     n_without_entry = n_items - len(values)
     mean = (sum(values) + n_without_entry) / max(n_items, 1)
     if abs(mean - stated_mean) > MAX_ROUNDING_ERROR:
@@ -322,7 +326,10 @@ def get_counted_process_accuracy(entry: JsonObject) -> CountedProcessAccuracy:
         entry.get("model_output"), milestones, is_end_state_correct=False
     )
     is_reproduced = computed.in_process_file == stated
-    if not is_reproduced or computed.in_mean == stated:
+    if not is_reproduced:
+        return CountedProcessAccuracy(stated)
+    # Without a difference, there is nothing to explain.
+    if computed.in_mean == stated:
         return CountedProcessAccuracy(stated)
     note = (
         f"best of {len(milestones)} milestone sequences, as in the official mean; the process file"

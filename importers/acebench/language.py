@@ -127,6 +127,8 @@ def _list_candidates(folder: Path, dataset_folders: Sequence[Path]) -> list[_Dat
             dataset = next(_find_datasets_in(roots, language), None)
             if dataset is None:
                 continue
+            # A folder whose name states no language is found for each of them. Then its questions
+            # tell the language.
             candidate = _DatasetCandidate(
                 dataset,
                 language=find_dataset_language(dataset),

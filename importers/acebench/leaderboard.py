@@ -166,8 +166,11 @@ def _compute_official_row(rates: CategoryRates) -> list[Metric]:
 def _compute_sound_columns(
     rates: CategoryRates, items_by_category: Mapping[str, Sequence[ScoredItem]]
 ) -> list[Metric]:
-    """Compute the columns of `result.xlsx` that are wrong there: not swapped, and with the weights
-    of the paper.
+    """Compute the columns of `result.xlsx` that are wrong there.
+
+    The program writes the values of object_short and object_deep under each other's name, and it
+    weights the summary by constants that do not fit the numbers of items. Here, the columns are not
+    swapped, and the weights follow from the numbers of items, as in the paper.
     """
     sample_counts = []
     for kind in CATEGORY_KINDS:
@@ -310,7 +313,8 @@ def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccura
 
     all_steps = _make_dialogue_rate(are_passed, n_dialogues=len(dialogues))
     mean_share = _make_dialogue_rate(shares, n_dialogues=len(dialogues))
-    # The program rounds this accuracy before it computes summaries, so there is no exact value.
+    # Summaries use the exact values of other categories. But the program rounds this accuracy
+    # before that, so the rounded value is the one that summaries use.
     rounded_all_steps = replace(all_steps, exact=all_steps.value)
     return DialogueAccuracies(rounded_all_steps, mean_share)
 
@@ -371,12 +375,14 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
     imported = item.values.get(PROCESS_ACCURACY)
     value = float(imported) if isinstance(imported, (int, float)) else None
 
-    # A review of the process accuracy itself counts before everything else. It is in the values.
+    # A review of the process accuracy itself counts before everything else. If it contradicts the
+    # imported value (an override), it is in the values.
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
-    # A review of the end state changes the process accuracy by the rule above.
-    is_end_state_reviewed = ITEM_CORRECT in item.overrides
-    if is_end_state_reviewed and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
+    # A review of the end state changes the process accuracy by the rule above, unless a review
+    # confirms the process accuracy: that is no override, but it counts too.
+    is_end_state_overridden = ITEM_CORRECT in item.overrides
+    if is_end_state_overridden and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
         derived: float | None = item.derive_verdict("acebench", ITEM, PROCESS_ACCURACY)
         return derived
 

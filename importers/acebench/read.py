@@ -208,13 +208,16 @@ def _fill_agent_item(
         _add_process_verdict(item, process_entry)
 
     if inputs.corrections is not None and result["id"] in inputs.corrections.entries:
-        # Errata are not applied to agent items, because an erratum does not state whether it
-        # corrects the end state or the golden calls.
-        erratum_entry = inputs.corrections.entries[result["id"]]
-        correction = inputs.corrections.report_stale_entry(erratum_entry, NO_AGENT_ERRATA)
-        item.extra.erratum = correction.erratum
-
+        _list_unapplied_erratum(item, inputs.corrections, result["id"])
     add_decisive_call(item, only_effect_counts=True)
+
+
+def _list_unapplied_erratum(item: Item, corrections: CategoryCorrections, item_id: str) -> None:
+    """List an erratum for an agent item, and report that it is not applied: it does not state
+    whether it corrects the end state or the golden calls.
+    """
+    correction = corrections.report_stale_entry(corrections.entries[item_id], NO_AGENT_ERRATA)
+    item.extra.erratum = correction.erratum
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +275,17 @@ def _fill_non_agent_item(
 
 
 def _add_verdict_without_errata(item: Item, reply: Reply, golden: Any) -> None:
-    """Record the verdict with the golden answer of the dataset, if the erratum changes it."""
+    """Record the verdict with the golden answer of the dataset, if the erratum changes it.
+
+    The item was just graded with the erratum, so its last verdict is the recomputed one.
+    """
     uncorrected = Item(item.id, item.category, functions=item.functions)
     grade_reply(uncorrected, reply, golden)
     original = RecomputedVerdict(uncorrected.rule, uncorrected.rule_error_type)
     if original != RecomputedVerdict(item.rule, item.rule_error_type):
         item.extra.without_errata = original
-        item.verdicts[-1].by = RULES_WITH_ERRATA
+        recomputed_verdict = item.verdicts[-1]
+        recomputed_verdict.by = RULES_WITH_ERRATA
 
 
 def _find_correction(
@@ -407,7 +414,8 @@ def _add_process_verdict(item: Item, entry: JsonObject | None) -> None:
     verdict = Verdict("official", accuracy.value, criterion=PROCESS_ACCURACY, by="process file")
     verdict.rationale = accuracy.note
     item.verdicts.append(verdict)
-    # A failing item without an entry met all milestones.
+    # A failing item without an entry met all milestones. A passing one counts as 1 whatever it
+    # called (`compute_process_accuracy`), so the file says nothing about its milestones.
     if entry or item.official is False:
         item.extra.metadata.setdefault(MILESTONES_MET, accuracy.value)
 
@@ -550,8 +558,10 @@ def _add_undecoded_reply(item: Item, reply: Any, *, turn: int, decode_error: str
     message.
     """
     text = reply if isinstance(reply, str) else repr(reply)
+    # The flag marks what is certainly a call. It leads reviewers to the item.
     if _CALL_TEXT.search(text):
         item.flags.append("undecoded")
+    # Any text with a parenthesis can be meant as a call. It is shown beside the golden call.
     if "(" not in text:
         _add_reply_message(item, reply, turn)
         return

@@ -138,6 +138,8 @@ def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:
     """Compare each scored item with the result that each version of the rules gives."""
     agreement = Agreement()
     for inputs in categories:
+        # The versions differ in the rules for normal categories only. Without a header, it is
+        # unknown which items were scored.
         if not inputs.category.startswith("normal") or not inputs.scored.header:
             continue
         for item in _list_scored_items(inputs):
@@ -189,6 +191,9 @@ class _ScoredItem:
 
     @property
     def has_later_error_text(self) -> bool:
+        """Whether the text of an error with several golden calls is the one since 29 October
+        2025.
+        """
         texts = as_list((self.entry or {}).get("error"))
         return any(isinstance(text, str) and text.startswith(PARALLEL_ERROR) for text in texts)
 

@@ -242,6 +242,10 @@ def _select_changed_items(
 ) -> _ChangedItems:
     """Select the items whose reviewed verdict contradicts the score file: passing ones with a
     (failing) entry, and failing ones without.
+
+    `ids_with_entry` are all items with a line in the file. `inputs.scored.entries` lacks those that
+    the file lists although they passed, by a later golden answer. Such an item can be failed by a
+    review, and also loses its line if a review passes it.
     """
     changed_items = _ChangedItems([], [])
     for item in items:
@@ -305,6 +309,8 @@ def _rewrite_process_file(
     all_names = [_get_process_entry_name(inputs, item) for item in items]
     position_by_name = writeback.positions_by_name(all_names)
 
+    # Old lines are removed by their number. New ones are added by the position of their item, and
+    # `positions` tells between which old lines that is.
     edits = LineEdits(positions=_map_lines_to_positions(line_by_name, position_by_name))
     results_by_id = load_results_by_id(inputs.result_file)
     for item in reviewed:

@@ -23,7 +23,7 @@ verdict. Values on which annotators disagree keep the automatic verdict.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, NamedTuple
@@ -271,22 +271,27 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
     pairs = [_get_act_label_pair(item) for item in items]
     pair_counts = Counter(pair for pair in pairs if pair is not None)
-    if not pair_counts:
-        return metrics
+    if pair_counts:
+        metrics += _compute_act_label_metrics(pair_counts)
+    return metrics
 
+
+def _compute_act_label_metrics(pair_counts: ActLabelPairCounts) -> Iterator[Metric]:
+    """Yield the metrics that compare predicted and golden labels: scores of the labels, the
+    confusions, and for each label the number of turns that have it on one side or both.
+    """
     note = (
         "computed from the labels of the predicted replies; the paper's Table 5 covers the"
         " golden replies"
     )
     for name, value in compute_act_label_scores(pair_counts).items():
-        metrics.append(Metric("dialog act labels", name, value=value, note=note))
+        yield Metric("dialog act labels", name, value=value, note=note)
 
-    metrics += _compute_confusion_metrics(pair_counts)
+    yield from _compute_confusion_metrics(pair_counts)
     for label, counts in count_turns_by_label_match(pair_counts).items():
         for match, n_turns in counts.items():
             name = f"{label}: {match}"
-            metrics.append(Metric("dialog acts", name, value=n_turns, unit="count", level=1))
-    return metrics
+            yield Metric("dialog acts", name, value=n_turns, unit="count", level=1)
 
 
 @cached_on_item

@@ -85,9 +85,10 @@ def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem)
     if not isinstance(recorded_lists, list) or not is_reviewed:
         return record
 
+    # The judge's lists, the actions in its record and the calls of the item are in the same order,
+    # in which the import also added the verdicts on the names of calls. There can be fewer actions
+    # or calls than lists. The targets of these verdicts are the addresses of the calls.
     actions = as_list(record.get("predicted_actions"))
-    # The verdicts on the names of calls are in the order of the judge's lists. Their targets are
-    # the addresses of the calls.
     call_addresses = [
         target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"
     ]
@@ -324,30 +325,35 @@ def _plan_score_file_edits(
     """
     line_by_id = _find_entry_lines(raw, category)
     position_by_id = writeback.positions_by_name([item.id for item in items])
-    position_by_line = {}
-    for item_id, line in line_by_id.items():
-        if item_id in position_by_id:
-            position_by_line[line] = position_by_id[item_id]
-    edits = LineEdits(positions=position_by_line)
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, position_by_id))
 
     replies = _read_replies_by_id(plan, category)
-    n_new_passes = 0
     for item in items:
         verdict = get_overridden_verdict(item)
         is_listed = item.id in line_by_id
         if verdict is True and is_listed:
             edits.removed.add(line_by_id[item.id])
-            n_new_passes += 1
         elif verdict is False and not is_listed:
             entry = _make_failure_entry(plan, records, item=item, reply=replies.get(item.id))
             edits.added.append((position_by_id[item.id], entry))
-            n_new_passes -= 1
 
     header = _find_header(raw)
     if edits and header is not None:
         header_line = writeback.find_header_line_number(raw)
-        edits.replaced[header_line] = writeback.update_score_header(header, n_new_passes)
+        n_gained_passes = len(edits.removed) - len(edits.added)
+        edits.replaced[header_line] = writeback.update_score_header(header, n_gained_passes)
     return edits
+
+
+def _map_lines_to_positions(
+    line_by_id: Mapping[str, int], position_by_id: Mapping[str, int]
+) -> dict[int, int]:
+    """Return line of a score entry -> position of its item, for the items of the run."""
+    return {
+        line: position_by_id[item_id]
+        for item_id, line in line_by_id.items()
+        if item_id in position_by_id
+    }
 
 
 def _find_entry_lines(raw: bytes, category: str) -> dict[str, int]:

@@ -86,20 +86,28 @@ def _parse_default_reply(text: str) -> ParsedCall | None:
     if whole_reply is not None and "name" in whole_reply and "parameters" in whole_reply:
         return _make_parsed_call(whole_reply)
 
-    # The last code fence can lack its end. Without fences, the call begins with its name.
-    pattern = r"```json(.*?)(?:```|\Z)" if "```json" in text else r'\{"name".*'
     calls = []
-    for match in re.findall(pattern, text, re.DOTALL):
-        block = match.strip()
-        if not block:
-            continue
-        # The call can follow other lines.
+    for block in _find_call_blocks(text):
+        # A block can have several calls, one a line. The evaluator takes the last one then
+        # (`parse_response` in `process_output.py`).
         last_line = block.split("\n")[-1]
         call = _parse_json_object(block) or _parse_json_object(last_line)
         if call is None:
             return None
         calls.append(call)
     return _make_parsed_call(calls[0]) if calls else None
+
+
+def _find_call_blocks(text: str) -> list[str]:
+    """Return the parts of a reply that can be calls, without blank ones: the code fences with the
+    language `json` or, without such fences, the text from the first `{"name"` to the end.
+    """
+    if "```json" in text:
+        # The last fence can lack its end.
+        blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL)
+    else:
+        blocks = re.findall(r'\{"name".*', text, re.DOTALL)
+    return [block.strip() for block in blocks if block.strip()]
 
 
 def _parse_json_object(text: str) -> dict[str, Any] | None:
@@ -114,7 +122,8 @@ def _make_parsed_call(json_call: dict[str, Any]) -> ParsedCall | None:
     """Make a call from its JSON, with the name and the arguments that are not empty. None without a
     name.
 
-    The evaluator drops empty arguments. Their names are kept under `blank` for display.
+    The evaluator drops arguments that are empty or a single backslash (`convert_label_back` in
+    `process_output.py`). Their names are kept under `blank` for display.
     """
     name = json_call.get("name")
     if name is None:
@@ -165,7 +174,11 @@ def _parse_first_listed_call(json_list: str) -> ParsedCall | None:
 
 
 def _parse_toolace_reply(text: str) -> ParsedCall | None:
-    """Parse a call in Python syntax, with named arguments. Empty arguments stay."""
+    """Parse a call in Python syntax, with named arguments. None if the text is no such call.
+
+    As in the evaluator, empty arguments stay, which the other parsers drop. Raises ValueError for
+    an argument that is no literal, with which the reply counts as text too.
+    """
     expression = text.strip("[]'")
     if len(expression) > MAX_TOOLACE_LENGTH:
         return None

@@ -114,8 +114,8 @@ def get_dataset_type(folder: Path) -> str:
 def find_dataset_files(
     run_path: Path, language: str, dataset_folders: Iterable[Path]
 ) -> Iterator[Path]:
-    """Yield the dataset files of a language in `dataset_folders` or, without any, in folders
-    `data/` near the run.
+    """Yield the dataset files of a language in the first folder that has any. `dataset_folders` are
+    searched first, and then the folders `data/` near the run.
     """
     roots = list(dataset_folders)
     for parent in list(run_path.parents)[:MAX_LEVELS]:

@@ -377,6 +377,9 @@ def fill_simulation_item(
 ) -> None:
     """Fill an item of tau2-bench: its conversation, its task, the verdicts and judges' reviews.
 
+    The order matters: the grading needs the calls of the conversation and adds to the metadata, and
+    an incident replaces verdicts.
+
     Args:
         item: The item.
         simulation: The record of the item: one simulated conversation.
@@ -720,8 +723,9 @@ def _make_error_verdicts(
     """Yield a verdict for each part of the item on which a judge found errors of the agent or the
     user.
 
-    Errors without a turn are about the whole item. If the judge's own flags already gave a verdict
-    on the item with this criterion (`flagged_criteria`), the errors get a criterion of their own.
+    Errors without a turn are about the whole item. If an earlier verdict of the judge has their
+    criterion, their own criterion says that they have no turn. The earlier verdict is a flag of the
+    judge (`flagged_criteria`), or one on a turn.
     """
     errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
     for error in errors:

@@ -119,7 +119,7 @@ def _read_records_by_id(
     for path in paths:
         file = _read_result_file(path)
         results.issues += file.issues
-        # Earlier issues can explain why there is no record.
+        # After other issues, only `registry.read_items` reports the file, as one without records.
         if not file.records and not results.issues:
             results.issues.append(ImportIssue(str(path), what="the result file is empty"))
         for item_id, record in zip(

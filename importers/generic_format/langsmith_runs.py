@@ -40,21 +40,26 @@ def is_run(fields: Mapping[str, Any]) -> bool:
 def read_run(
     line: TraceLine, run: JsonObject, unread: UnreadEntries
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the record of a request to a model, and issues about what is not read of it."""
+    """Yield the record of a request to a model, and issues about what is not read of it. `unread`
+    counts the other runs.
+    """
     if run["run_type"] != MODEL_RUN:
         unread.add(f"runs of the type {run['run_type'][:60]}", line.record.line)
         return
 
     run_id = choose_id(run, "id", line)
-    inputs = as_object(run.get("inputs"))
-    outputs = as_object(run.get("outputs"))
-    request = _find_request(inputs)
-    response = _find_response(outputs)
-    yield from _report_further_prompts(line, inputs, item=run_id)
-    if outputs or not run.get("error"):
-        yield from _report_unread_outputs(line, outputs, response, item=run_id)
+    yield from _report_further_prompts(line, as_object(run.get("inputs")), item=run_id)
+    # A run that failed has no outputs.
+    if run.get("outputs") or not run.get("error"):
+        yield from _report_unread_outputs(line, as_object(run.get("outputs")), item=run_id)
+    yield _make_request(run_id, run).make_record(line)
 
-    traced_request = TracedRequest(
+
+def _make_request(run_id: str, run: JsonObject) -> TracedRequest:
+    outputs = as_object(run.get("outputs"))
+    request = _find_request(as_object(run.get("inputs")))
+    response = _find_response(outputs)
+    return TracedRequest(
         run_id,
         group=get_text(run, "trace_id"),
         messages=join_exchange(request, response),
@@ -64,7 +69,6 @@ def read_run(
         finish_reason=_find_finish_reason(outputs, response),
         error=str(run["error"]) if run.get("error") else None,
     )
-    yield traced_request.make_record(line)
 
 
 def _get_parameters(run: JsonObject) -> JsonObject:
@@ -136,12 +140,12 @@ def _get_first_generation(outputs: JsonObject) -> JsonObject:
 
 
 def _report_unread_outputs(
-    line: TraceLine, outputs: JsonObject, response: JsonObject, *, item: str
+    line: TraceLine, outputs: JsonObject, *, item: str
 ) -> Iterator[ImportIssue]:
     """Yield issues about outputs without a reply, and about further replies."""
     if not outputs:
         yield line.make_issue("the run has no outputs", item=item)
-    elif not has_reply(response):
+    elif not has_reply(_find_response(outputs)):
         message = "outputs of the run have no reply that could be read"
         yield line.make_issue(message, item=item, raw=outputs)
     generations = _list_generations(outputs)

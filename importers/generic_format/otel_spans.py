@@ -120,16 +120,14 @@ def _read_request(line: TraceLine, span: JsonObject, attributes: JsonObject) -> 
         content = yield from _read_indexed_content(line, attributes, item=span_id)
 
     error = _find_error(span, attributes)
-    is_reply_unreadable = not isinstance(decode(attributes.get(OUTPUT, [])), list)
-    if error is None and not is_reply_unreadable:
-        yield from _report_missing_reply(line, content, item=span_id)
-
+    if error is None:
+        yield from _report_missing_reply(line, attributes, content, item=span_id)
     request = TracedRequest(
         span_id,
         group=get_text(span, "traceId"),
         messages=[*content.messages, *content.replies[:1]],
         tools=content.tools,
-        tokens=TokenCounts(_find_count(attributes, TOKENS_IN), _find_count(attributes, TOKENS_OUT)),
+        tokens=_read_token_counts(attributes),
         extra=_collect_metadata(attributes),
         finish_reason=_find_finish_reason(content, attributes),
         error=error,
@@ -174,11 +172,14 @@ def _read_indexed_content(
 
 
 def _report_missing_reply(
-    line: TraceLine, content: TracedContent, *, item: str
+    line: TraceLine, attributes: JsonObject, content: TracedContent, *, item: str
 ) -> Iterator[ImportIssue]:
     """Yield an issue if no reply was recorded. Some programs write it into the input."""
+    is_unreadable = not isinstance(decode(attributes.get(OUTPUT, [])), list)
     last_message = as_object(content.messages[-1]) if content.messages else {}
-    if not content.replies and last_message.get("role") != "assistant":
+    has_reply = bool(content.replies) or last_message.get("role") == "assistant"
+    # A reply that cannot be read is an issue already.
+    if not has_reply and not is_unreadable:
         yield line.make_issue(f"no reply of span {item[:60]} was recorded", item=item)
 
 
@@ -200,6 +201,10 @@ def _find_error(span: JsonObject, attributes: JsonObject) -> str | None:
     if status.get("code") not in ERROR_STATUSES:
         return None
     return get_text(status, "message") or get_text(attributes, "error.type") or UNKNOWN_ERROR
+
+
+def _read_token_counts(attributes: JsonObject) -> TokenCounts:
+    return TokenCounts(_find_count(attributes, TOKENS_IN), _find_count(attributes, TOKENS_OUT))
 
 
 def _find_count(attributes: JsonObject, names: Sequence[str]) -> int | None:

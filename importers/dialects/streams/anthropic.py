@@ -9,16 +9,11 @@ from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.streams.pieces import JsonObject, Pieces, StreamForm, merge_fields
 
 START = "message_start"
+BLOCK_START = "content_block_start"
+BLOCK_PIECE = "content_block_delta"
+MESSAGE_PIECE = "message_delta"
 END = "message_stop"
-EVENTS = (
-    START,
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    END,
-    "ping",
-)
+EVENTS = (START, BLOCK_START, BLOCK_PIECE, "content_block_stop", MESSAGE_PIECE, END, "ping")
 INPUT_PIECE = "input_json_delta"
 FIELD_BY_PIECE: Mapping[str, str] = {
     "text_delta": "text",
@@ -52,25 +47,27 @@ def _is_ended(events: Sequence[JsonObject]) -> bool:
 
 
 def _join(events: Sequence[JsonObject]) -> JsonObject:
-    """Join the events of a message: its start, the starts and pieces of its blocks, and its end
-    with the token counts.
-    """
+    """Join the events of a message: its start, its blocks, and its end with the token counts."""
     message: JsonObject = {}
     usages: list[JsonObject] = []
+    for event in events:
+        if event.get("type") == START:
+            message = dict(as_object(event.get("message")))
+            usages.append(as_object(message.get("usage")))
+        elif event.get("type") == MESSAGE_PIECE:
+            message |= as_object(event.get("delta"))
+            usages.append(as_object(event.get("usage")))
+    message["usage"] = merge_fields(usages)
+    message["content"] = _join_blocks(events)
+    return message
+
+
+def _join_blocks(events: Sequence[JsonObject]) -> list[JsonObject]:
     blocks: dict[str, _Block] = {}
     for event in events:
-        match event.get("type"):
-            case "message_start":
-                message = dict(as_object(event.get("message")))
-                usages.append(as_object(message.get("usage")))
-            case "content_block_start" | "content_block_delta":
-                blocks.setdefault(str(event.get("index")), _Block()).add(event)
-            case "message_delta":
-                message |= as_object(event.get("delta"))
-                usages.append(as_object(event.get("usage")))
-    message["usage"] = merge_fields(usages)
-    message["content"] = [block.to_json() for block in blocks.values()]
-    return message
+        if event.get("type") in (BLOCK_START, BLOCK_PIECE):
+            blocks.setdefault(str(event.get("index")), _Block()).add(event)
+    return [block.to_json() for block in blocks.values()]
 
 
 FORM = StreamForm(
@@ -92,7 +89,7 @@ class _Block:
         self._input: list[str] = []
 
     def add(self, event: JsonObject) -> None:
-        if event.get("type") == "content_block_start":
+        if event.get("type") == BLOCK_START:
             self._start(as_object(event.get("content_block")))
         else:
             self._add_piece(as_object(event.get("delta")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.streams.pieces import JsonObject, Pieces, StreamForm
@@ -35,18 +36,23 @@ def _join(events: Sequence[JsonObject]) -> JsonObject:
     """Join the events of a message. The last event has the token counts."""
     message: JsonObject = {}
     response: JsonObject = {}
-    blocks: dict[str, _Block] = {}
     for event in events:
         message |= as_object(event.get(START))
         response |= as_object(event.get(END))
         response |= as_object(event.get(METADATA))
-        for kind, field in ((BLOCK_START, "start"), (BLOCK_PIECE, "delta")):
-            content = as_object(event.get(kind))
-            if content:
-                index = str(content.get("contentBlockIndex"))
-                blocks.setdefault(index, _Block()).add(as_object(content.get(field)))
-    message["content"] = [block.to_json() for block in blocks.values()]
+    message["content"] = _join_blocks(events)
     return response | {"output": {"message": message}}
+
+
+def _join_blocks(events: Sequence[JsonObject]) -> list[JsonObject]:
+    blocks: dict[str, _Block] = {}
+    for event in events:
+        content = event.get(BLOCK_START) or event.get(BLOCK_PIECE)
+        if isinstance(content, dict):
+            block = blocks.setdefault(str(content.get("contentBlockIndex")), _Block())
+            block.add(content.get("start"))
+            block.add(content.get("delta"))
+    return [block.to_json() for block in blocks.values()]
 
 
 FORM = StreamForm(
@@ -65,7 +71,7 @@ class _Block:
     def __init__(self) -> None:
         self._block = Pieces(whole=("toolUseId", "name", "type", "status"))
 
-    def add(self, piece: JsonObject) -> None:
+    def add(self, piece: Any) -> None:
         self._block.add(piece)
 
     def to_json(self) -> JsonObject:

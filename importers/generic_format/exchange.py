@@ -185,6 +185,15 @@ def report_further_replies(line: Any) -> Iterator[MessageIssue]:
                 yield MessageIssue(what, path=f"{name}[1]", raw=owner[name][1:])
 
 
+def report_unread_request(line: Any) -> Iterator[MessageIssue]:
+    """Yield an issue if a request is not read, because it has no messages in a known form."""
+    fields = as_object(line)
+    for name in ("request", "request_body", "modelInput"):
+        if name in fields and not has_prompt(find_request(fields)):
+            message = f"{name} has no messages that could be read"
+            yield MessageIssue(message, path=name, raw=fields[name])
+
+
 def report_unread_response(line: Any) -> Iterator[MessageIssue]:
     """Yield an issue if a response is not read, because it has no reply in a known form."""
     fields = as_object(line)

@@ -48,7 +48,7 @@ def read_run(
         return
 
     run_id = choose_id(run, "id", line)
-    yield from _report_further_prompts(line, as_object(run.get("inputs")), item=run_id)
+    yield from _report_unread_inputs(line, as_object(run.get("inputs")), item=run_id)
     # A run that failed has no outputs.
     if run.get("outputs") or not run.get("error"):
         yield from _report_unread_outputs(line, as_object(run.get("outputs")), item=run_id)
@@ -99,10 +99,15 @@ def _list_conversations(inputs: JsonObject) -> list[list[Any]]:
     return messages if are_conversations else []
 
 
-def _report_further_prompts(
+def _report_unread_inputs(
     line: TraceLine, inputs: JsonObject, *, item: str
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if a run has several prompts, of which only the first one is read."""
+    """Yield issues about inputs without messages, and about further prompts, of which only the
+    first one is read.
+    """
+    if not join_exchange(_find_request(inputs), {}):
+        message = "inputs of the run have no messages that could be read"
+        yield line.make_issue(message, item=item, raw=inputs)
     prompts = as_list(inputs.get("prompts")) if "messages" not in inputs else []
     further = (_list_conversations(inputs) or prompts)[1:]
     if further:
@@ -110,6 +115,9 @@ def _report_further_prompts(
         yield line.make_issue(
             f"{count} of the run not read, only the first", item=item, raw=further
         )
+    tools = find_tools(inputs)
+    if tools is not None and not isinstance(tools, list):
+        yield line.make_issue("tools of the run are not a list", item=item, raw=tools)
 
 
 # -- the response

@@ -119,6 +119,7 @@ def _read_request(line: TraceLine, span: JsonObject, attributes: JsonObject) -> 
     else:
         content = yield from _read_indexed_content(line, attributes, item=span_id)
 
+    yield from _report_missing_prompt(line, attributes, content, item=span_id)
     error = _find_error(span, attributes)
     if error is None:
         yield from _report_missing_reply(line, attributes, content, item=span_id)
@@ -143,9 +144,8 @@ def _read_content(
     """
     lists: dict[str, list[Any]] = {}
     for name in CONTENT_ATTRIBUTES:
-        value = decode(attributes.get(name))
-        lists[name] = as_list(value)
-        if value is not None and not isinstance(value, list):
+        lists[name] = as_list(decode(attributes.get(name)))
+        if _is_unreadable(attributes, name):
             message = f"{name} of span {item[:60]} is not a list"
             yield line.make_issue(message, item=item)
     yield from line.report_further_replies(OUTPUT, lists[OUTPUT], item=item)
@@ -171,16 +171,29 @@ def _read_indexed_content(
     return content
 
 
+def _report_missing_prompt(
+    line: TraceLine, attributes: JsonObject, content: TracedContent, *, item: str
+) -> Iterator[ImportIssue]:
+    """Yield an issue if no message of the request was recorded, except a system prompt."""
+    has_prompt = any(as_object(message).get("role") != "system" for message in content.messages)
+    if not has_prompt and not _is_unreadable(attributes, INPUT):
+        yield line.make_issue(f"no prompt of span {item[:60]} was recorded", item=item)
+
+
 def _report_missing_reply(
     line: TraceLine, attributes: JsonObject, content: TracedContent, *, item: str
 ) -> Iterator[ImportIssue]:
     """Yield an issue if no reply was recorded. Some programs write it into the input."""
-    is_unreadable = not isinstance(decode(attributes.get(OUTPUT, [])), list)
     last_message = as_object(content.messages[-1]) if content.messages else {}
     has_reply = bool(content.replies) or last_message.get("role") == "assistant"
-    # A reply that cannot be read is an issue already.
-    if not has_reply and not is_unreadable:
+    if not has_reply and not _is_unreadable(attributes, OUTPUT):
         yield line.make_issue(f"no reply of span {item[:60]} was recorded", item=item)
+
+
+def _is_unreadable(attributes: JsonObject, name: str) -> bool:
+    """Whether an attribute is no list of messages, which is an issue already."""
+    value = decode(attributes.get(name))
+    return value is not None and not isinstance(value, list)
 
 
 def _find_finish_reason(content: TracedContent, attributes: JsonObject) -> str | None:
@@ -235,28 +248,37 @@ def _collect_attributes(span: JsonObject) -> JsonObject:
 
 
 def _read_attributes(owner: JsonObject) -> JsonObject:
-    return {
-        str(attribute.get("key")): _read_value(attribute.get("value"), depth=0)
-        for attribute in list_objects(owner.get("attributes"))
-    }
+    return _read_object(as_list(owner.get("attributes")), depth=0)
 
 
 def _read_value(written: Any, *, depth: int) -> Any:
-    """Return the value of an attribute, which is an object with one key for its type."""
+    """Return the value of an attribute, which is an object with one key for its type. A value of
+    another form stays as it is, so that reading it is an issue.
+    """
     fields = as_object(written)
+    if written == {}:
+        return None
     if depth > MAX_ATTRIBUTE_DEPTH or len(fields) != 1:
         return written
     ((kind, value),) = fields.items()
-    if kind == "arrayValue":
-        elements = as_list(as_object(value).get("values"))
-        return [_read_value(element, depth=depth + 1) for element in elements]
-    if kind == "kvlistValue":
-        return {
-            str(entry.get("key")): _read_value(entry.get("value"), depth=depth + 1)
-            for entry in list_objects(as_object(value).get("values"))
-        }
+    if kind in ("arrayValue", "kvlistValue"):
+        entries = as_object(value).get("values", [])
+        is_readable = isinstance(value, dict) and isinstance(entries, list)
+        if not is_readable:
+            return written
+        if kind == "arrayValue":
+            return [_read_value(entry, depth=depth + 1) for entry in entries]
+        return _read_object(entries, depth=depth + 1)
+
     # The JSON form of Protocol Buffers has integers of 64 bits as texts.
     is_integer_text = kind == "intValue" and isinstance(value, str)
     if is_integer_text and value.removeprefix("-").isdecimal():
         return int(value)
     return value
+
+
+def _read_object(entries: Sequence[Any], *, depth: int) -> JsonObject:
+    return {
+        str(entry.get("key")): _read_value(entry.get("value"), depth=depth)
+        for entry in list_objects(entries)
+    }

@@ -56,6 +56,7 @@ from fcreview.importers.generic_format.exchange import (
     name_places_in_request,
     report_further_replies,
     report_incomplete_response,
+    report_unread_request,
     report_unread_response,
 )
 from fcreview.importers.generic_format.incidents import find_record_incident
@@ -407,6 +408,7 @@ def _read_conversation_of_line(
         conversation.issues = list(name_places_in_request(conversation.issues, exchange))
     conversation.issues.extend(report_further_replies(exchange))
     conversation.issues.extend(report_incomplete_response(exchange))
+    conversation.issues.extend(report_unread_request(exchange))
     return conversation
 
 

@@ -324,7 +324,7 @@ def _add_summary(session: Session, value: dict[str, Any], line: int) -> None:
 
 def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
     """Keep what the program says about the session, such as a compaction, as a note."""
-    subtype = value.get("subtype")
+    subtype = _get_text(value, "subtype") or ""
     content = value.get("content")
     if subtype == "init":
         _note_settings(session, value)
@@ -334,13 +334,11 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
         session.api_errors.append(ApiError(text, line))
 
     if isinstance(content, str) and content:
-        name = subtype if isinstance(subtype, str) else "system"
-        read.notes.append(SessionNote(name, text=content, line=line))
+        read.notes.append(SessionNote(subtype or "system", text=content, line=line))
     elif content is not None and not isinstance(content, str):
         session.add_issue("content of a system line is not a text", line)
     elif subtype not in KNOWN_SUBTYPES:
-        kind = label_type(subtype if isinstance(subtype, str) else "")
-        session.add_unread_line(f"a system line {kind}", line)
+        session.add_unread_line(f"a system line {label_type(subtype)}", line)
 
 
 def _note_settings(session: Session, value: dict[str, Any]) -> None:
@@ -620,6 +618,8 @@ def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage])
     _report_text_blocks(session, line)
     begun_reply = replies.get(line.message_id or "")
     if begun_reply is not None:
+        _report_missing_content(session, begun_reply.value, begun_reply.lines[-1])
+        _report_missing_content(session, line.message, line.line)
         _continue_reply(begun_reply, line)
         return
     message = _write_message(line)
@@ -655,6 +655,12 @@ def _write_message(line: _Line) -> WrittenMessage:
 def _report_text_blocks(session: Session, line: _Line) -> None:
     if any(isinstance(block, str) for block in as_list(line.message.get("content"))):
         session.add_issue("a block of the content is a text instead of an object", line.line)
+
+
+def _report_missing_content(session: Session, message: dict[str, Any], line: int) -> None:
+    """Report a line of a reply without content, which would be lost between the other lines."""
+    if message.get("content") is None:
+        session.add_issue("content of a line of a reply is missing", line)
 
 
 def _list_blocks(message: dict[str, Any]) -> list[Any]:

@@ -445,3 +445,15 @@ def test_tokens_that_are_no_whole_number_are_unknown(tmp_path: Path, usage: Any)
     response = {"message": {"role": "assistant", "content": "18"}, "usage": usage}
     item = read_one(tmp_path, {"request": {"messages": [QUESTION]}, "response": response})
     assert (item.tokens_in, item.tokens_out) == (None, None)
+
+
+@pytest.mark.parametrize("request_body", [None, 5, {}, {"prompt": "How warm is it?"}])
+def test_request_that_is_not_read_is_an_issue(tmp_path: Path, request_body: Any) -> None:
+    item = read_one(tmp_path, {"request": request_body, "response": COMPLETION})
+    assert list_issues(item) == ["request: request has no messages that could be read"]
+
+
+def test_messages_beside_a_request_are_its_messages(tmp_path: Path) -> None:
+    line = {"request": {"url": "/chat"}, "messages": [QUESTION], "response": COMPLETION}
+    item = read_one(tmp_path, line)
+    assert (item.question, list_issues(item)) == ("How warm is it?", [])

@@ -383,3 +383,44 @@ def test_further_prompt_of_a_run_is_an_issue(tmp_path: Path, form: str) -> None:
     assert [issue.what for issue in issues] == [
         "1 further prompt of the run not read, only the first"
     ]
+
+
+def test_span_without_a_prompt_is_an_issue(tmp_path: Path) -> None:
+    attributes = REQUEST | {"gen_ai.input.messages": []}
+    (_,), issues = read(tmp_path, make_export(make_span(1, attributes)))
+    assert [issue.what for issue in issues] == ["no prompt of span s1 was recorded"]
+
+
+@pytest.mark.parametrize("value", [{"kvlistValue": None}, {"kvlistValue": {"values": "x"}}])
+def test_arguments_in_a_broken_value_are_not_empty(tmp_path: Path, value: Any) -> None:
+    span = make_span(1, REQUEST)
+    text = json.dumps(make_export(span))
+    arguments = json.dumps(encode({"x": 1}))
+    assert text.count(arguments) == 1
+    (item,), issues = read(tmp_path, json.loads(text.replace(arguments, json.dumps(value))))
+    # They are shown as they are written.
+    assert (list_calls(item), issues) == ([("f", value)], [])
+
+
+def test_arguments_without_a_value_are_missing(tmp_path: Path) -> None:
+    text = json.dumps(make_export(make_span(1, REQUEST)))
+    span = json.loads(text.replace(json.dumps(encode({"x": 1})), "{}"))
+    (item,), issues = read(tmp_path, span)
+    assert list_calls(item) == [("f", None)]
+    assert [issue.what for issue in issues] == [
+        "messages[2].parts[0]: arguments of call c are missing"
+    ]
+
+
+@pytest.mark.parametrize("inputs", [{}, {"messages": []}, {"text": "How warm is it?"}])
+def test_inputs_of_a_run_that_are_not_read_are_an_issue(tmp_path: Path, inputs: Any) -> None:
+    (_,), issues = read(tmp_path, RUNS["OpenAI"] | {"inputs": inputs})
+    assert [issue.what for issue in issues] == [
+        "inputs of the run have no messages that could be read"
+    ]
+
+
+def test_tools_of_a_run_that_are_no_list_are_an_issue(tmp_path: Path) -> None:
+    inputs = RUNS["OpenAI"]["inputs"] | {"tools": "f"}
+    (_,), issues = read(tmp_path, RUNS["OpenAI"] | {"inputs": inputs})
+    assert [issue.what for issue in issues] == ["tools of the run are not a list"]

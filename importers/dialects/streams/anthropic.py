@@ -35,6 +35,10 @@ def _is_start(event: JsonObject) -> bool:
 
 
 def _is_event(event: JsonObject) -> bool:
+    """Whether an event has a known type, and the piece that belongs to it."""
+    piece = as_object(event.get("delta"))
+    if event.get("type") == BLOCK_PIECE:
+        return isinstance(piece.get("type"), str)
     return event.get("type") in EVENTS
 
 

@@ -21,6 +21,9 @@ def _is_start(event: JsonObject) -> bool:
 
 
 def _is_event(event: JsonObject) -> bool:
+    """Whether an event has a known name, and the piece that belongs to it."""
+    if BLOCK_PIECE in event:
+        return bool(as_object(as_object(event[BLOCK_PIECE]).get("delta")))
     return bool(event.keys() & EVENTS)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.common.records import as_object
+from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.dialects.streams.pieces import JsonObject, Pieces, StreamForm
 
 START = "message-start"
 END = "message-end"
-EVENTS = {
+PIECE_ENDING = "-delta"
+"""Ending of the types of events with a piece of a text or a call."""
+EVENTS = (
     START,
     "content-start",
     "content-delta",
@@ -23,7 +25,7 @@ EVENTS = {
     "citation-end",
     "debug",
     END,
-}
+)
 
 
 def _is_start(event: JsonObject) -> bool:
@@ -31,7 +33,11 @@ def _is_start(event: JsonObject) -> bool:
 
 
 def _is_event(event: JsonObject) -> bool:
-    return event.get("type") in EVENTS
+    """Whether an event has a known type, and the piece that belongs to it."""
+    kind = event.get("type")
+    if isinstance(kind, str) and kind.endswith(PIECE_ENDING):
+        return isinstance(as_object(event.get("delta")).get("message"), dict)
+    return kind in EVENTS
 
 
 def _count_replies(events: Sequence[JsonObject]) -> int:
@@ -78,13 +84,12 @@ class _Message:
     def add(self, piece: JsonObject, index: Any) -> None:
         """Add the piece of an event. Contents and calls are counted by indexes of their own."""
         self._fields.add({name: piece.get(name) for name in ("role", "tool_plan")})
-        # The first event has empty lists.
-        if isinstance(piece.get("content"), dict):
+        for content_piece in _list_pieces(piece.get("content")):
             content = self._content.setdefault(str(index), Pieces(whole=("type",)))
-            content.add(piece["content"])
-        if isinstance(piece.get("tool_calls"), dict):
+            content.add(content_piece)
+        for call_piece in _list_pieces(piece.get("tool_calls")):
             call = self._calls.setdefault(str(index), Pieces(whole=("id", "type", "name")))
-            call.add(piece["tool_calls"])
+            call.add(call_piece)
 
     def to_json(self) -> JsonObject:
         message = self._fields.join()
@@ -93,3 +98,8 @@ class _Message:
         if calls:
             message["tool_calls"] = calls
         return message
+
+
+def _list_pieces(written: Any) -> list[JsonObject]:
+    """Return the pieces in a field: one object, or a list, which is empty in the first event."""
+    return [written] if isinstance(written, dict) else list_objects(written)

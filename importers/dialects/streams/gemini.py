@@ -45,9 +45,10 @@ def _list_first_candidate(events: Sequence[JsonObject]) -> list[JsonObject]:
 
 def _count_replies(events: Sequence[JsonObject]) -> int:
     """Return the number of ids or, without ids, of reasons after which further pieces follow."""
-    ids = {with_camel_case_keys(event).get("responseId") for event in events} - {None}
-    if ids:
-        return len(ids)
+    ids = [with_camel_case_keys(event).get("responseId") for event in events]
+    known_ids = {response_id for response_id in ids if isinstance(response_id, str)}
+    if known_ids:
+        return len(known_ids)
     has_reason = [_has_reason(piece) for piece in _list_first_candidate(events)]
     # Older models repeat the reason in every piece.
     if all(has_reason):

@@ -27,7 +27,14 @@ def _is_only_piece(event: JsonObject) -> bool:
 
 def _is_chunk(event: JsonObject) -> bool:
     """Whether an event is a chunk. The one with the token counts has no choices."""
-    return _is_only_piece(event) or event.get("choices") == []
+    choices = event.get("choices") or []
+    has_known_form = isinstance(choices, list) and all(map(_is_choice, choices))
+    return has_known_form and (bool(choices) or "choices" in event or "usage" in event)
+
+
+def _is_choice(value: Any) -> bool:
+    choice = as_object(value)
+    return "delta" in choice and (choice["delta"] is None or isinstance(choice["delta"], dict))
 
 
 def _count_replies(events: Sequence[JsonObject]) -> int:

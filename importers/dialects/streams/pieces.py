@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects.values import to_text
 
 JsonObject = dict[str, Any]
+EMPTY_VALUES: Sequence[Any] = (None, "", [], {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +39,31 @@ class Pieces:
     def __init__(self, start: Any = None, *, whole: Sequence[str] = ()) -> None:
         """`whole` names the fields that every piece repeats as a whole."""
         self._whole = whole
-        self._values: JsonObject = {}
-        self._texts: dict[str, list[str]] = {}
+        self._values: dict[str, list[Any]] = {}
         self._objects: dict[str, Pieces] = {}
         self.add(start)
 
     def add(self, fields: Any) -> None:
         for name, value in as_object(fields).items():
-            self._add_field(name, value)
-
-    def _add_field(self, name: str, value: Any) -> None:
-        if isinstance(value, str) and name not in self._whole:
-            self._texts.setdefault(name, []).append(value)
-        elif isinstance(value, dict):
-            self._objects.setdefault(name, Pieces(whole=self._whole)).add(value)
-        elif value is not None or name not in self._values:
-            self._values[name] = value
+            if isinstance(value, dict):
+                self._objects.setdefault(name, Pieces(whole=self._whole)).add(value)
+            else:
+                self._values.setdefault(name, []).append(value)
 
     def join(self) -> JsonObject:
-        joined = dict(self._values)
-        for name, pieces in self._objects.items():
-            joined[name] = pieces.join()
-        for name, texts in self._texts.items():
-            joined[name] = "".join(texts)
+        joined: JsonObject = {name: pieces.join() for name, pieces in self._objects.items()}
+        for name, values in self._values.items():
+            joined[name] = _join_values(values, is_whole=name in self._whole)
         return joined
+
+
+def _join_values(values: Sequence[Any], *, is_whole: bool) -> Any:
+    """Return the values of one field as one value. Other values among texts become JSON text."""
+    filled_values = [value for value in values if value not in EMPTY_VALUES]
+    has_text = any(isinstance(value, str) for value in values)
+    if has_text and not is_whole:
+        return "".join(map(to_text, filled_values))
+    return filled_values[-1] if filled_values else values[-1]
 
 
 def merge_fields(events: Iterable[JsonObject]) -> JsonObject:
@@ -68,6 +71,6 @@ def merge_fields(events: Iterable[JsonObject]) -> JsonObject:
     merged: JsonObject = {}
     for event in events:
         for name, value in event.items():
-            if name not in merged or value not in (None, "", [], {}):
+            if name not in merged or value not in EMPTY_VALUES:
                 merged[name] = value
     return merged

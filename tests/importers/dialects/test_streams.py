@@ -268,3 +268,45 @@ def test_event_of_unknown_form_is_stated() -> None:
     response = join_stream(chunks)
     assert response is not None
     assert response["incomplete_details"] == {"reason": "1 event of the stream had an unknown form"}
+
+
+BROKEN_EVENTS: dict[str, tuple[list[Any], Any]] = {
+    "OpenAI": ([make_chunk({"content": "I see."})], {"id": "r", "choices": [5]}),
+    "Anthropic": (
+        [{"type": "message_start", "message": {"role": "assistant"}}],
+        {"type": "content_block_delta", "index": 0, "delta": 5},
+    ),
+    "Bedrock": ([{"messageStart": {"role": "assistant"}}], {"contentBlockDelta": {"delta": None}}),
+    "Cohere": ([{"type": "message-start"}], {"type": "content-delta", "delta": []}),
+    "Cohere's type": ([{"type": "message-start"}], {"type": ["content-delta"]}),
+    "Gemini": (
+        [{"candidates": [{"content": {"parts": []}}], "responseId": ["r"]}],
+        {"candidates": "I see."},
+    ),
+    "not an object": ([make_chunk({"content": "I see."})], "I see."),
+}
+
+
+@pytest.mark.parametrize("form", BROKEN_EVENTS)
+def test_event_without_its_piece_is_stated(form: str) -> None:
+    events, broken = BROKEN_EVENTS[form]
+    response = join_stream([*events, broken])
+    assert response is not None
+    assert "1 event of the stream" in response["incomplete_details"]["reason"]
+
+
+def test_value_among_the_texts_of_a_field_is_shown() -> None:
+    chunks = [make_chunk({"reasoning": piece}) for piece in ("I ", 5, None, " see.")]
+    assert read_reply(join_stream([*chunks, make_chunk({"content": "Yes."})]))[:2] == [
+        "Yes.", "I 5 see.",
+    ]  # fmt: skip
+
+
+def test_calls_of_cohere_can_be_in_a_list() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    events = [
+        {"type": "message-start", "delta": {"message": {"role": "assistant", "tool_calls": []}}},
+        {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": [call]}}},
+    ]
+    _, _, calls = read_reply(join_stream(events))
+    assert calls == [("c", "f", {"x": 1})]

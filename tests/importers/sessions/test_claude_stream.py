@@ -195,6 +195,21 @@ def test_reply_without_content_is_an_issue(tmp_path: Path) -> None:
     assert (2, "content is missing") in issues
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_line_of_a_reply_without_content_is_an_issue(tmp_path: Path, number: int) -> None:
+    lines = [START, reply("m1", text("I look.")), reply("m1", text("Done.")), RESULT]
+    lines[number]["message"]["content"] = None
+    issues = list_issues(write_lines(tmp_path / "s.jsonl", lines))
+    assert issues == [(number + 1, "content of a line of a reply is missing")]
+
+
+@pytest.mark.parametrize("subtype", [[], {}, 5])
+def test_system_line_of_unknown_form_is_an_issue(tmp_path: Path, subtype: Any) -> None:
+    line = {"type": "system", "subtype": subtype, "session_id": "s"}
+    issues = list_issues(write_lines(tmp_path / "s.jsonl", [*CONVERSATION, line, RESULT]))
+    assert issues == [(6, "a system line without a type is not read")]
+
+
 def test_session_that_failed_at_once_is_an_incident(tmp_path: Path) -> None:
     error = RESULT | {"is_error": True, "result": "Invalid API key"}
     item, _ = read_one(write_lines(tmp_path / "s.jsonl", [START, error]))

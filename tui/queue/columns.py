@@ -53,7 +53,6 @@ MIN_VALUE_CELLS = 4
 ABSENT = ("missing", "not called")
 """Words for an argument or call that the prediction lacks."""
 WORD_BOUNDARY = re.compile(r"[\W_]")
-MIN_COMMON_CHARS = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -262,17 +261,24 @@ def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     If the values would be narrower than their minimum, the name of the argument is cut too.
     """
     min_values_width = _find_min_values_width(pair, width)
-    pair_with_short_name = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
-    if n_missing_cells > 0 and pair.name:
-        name_cells = max(display_width(pair.name) - n_missing_cells, MIN_VALUE_CELLS)
-        pair_with_short_name = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
+    narrower_pair = _shorten_argument_name(pair, n_missing_cells)
 
-    values_width = pair_with_short_name.find_room_for_values(width)
+    values_width = narrower_pair.find_room_for_values(width)
     if values_width < min_values_width:
         # Even a short name leaves too little room, so the end of the line is cut.
-        return fit_line(pair_with_short_name.build_line(), width)
-    return pair_with_short_name.truncate_values(values_width).build_line()
+        return fit_line(narrower_pair.build_line(), width)
+    return narrower_pair.truncate_values(values_width).build_line()
+
+
+def _shorten_argument_name(pair: _ValuePair, n_cells: int) -> _ValuePair:
+    """Return the pair with a name that is `n_cells` narrower, but keeps at least
+    `MIN_VALUE_CELLS`. A number below 1 changes nothing.
+    """
+    if n_cells <= 0 or not pair.name:
+        return pair
+    name_cells = max(display_width(pair.name) - n_cells, MIN_VALUE_CELLS)
+    return replace(pair, name=truncate(pair.name.rstrip(), name_cells))
 
 
 def _find_min_values_width(pair: _ValuePair, width: int) -> int:
@@ -319,15 +325,20 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     word_starts = [match.end() for match in WORD_BOUNDARY.finditer(golden, 0, n_common)]
     start = max(word_starts, default=0)
 
-    # In a very long word, only a few characters before the difference are shown.
+    # A very long word would push the difference out of the column, so it is cut too.
     n_equal_in_word = n_common - start
-    if n_equal_in_word + MIN_COMMON_CHARS >= width:
+    cells_for_difference = width - n_equal_in_word
+    if cells_for_difference <= MIN_DIFFERENCE_CHARS:
         start = n_common - CONTEXT_CHARS
 
     # The ellipsis for only a few characters would save no room.
-    return start if start >= MIN_COMMON_CHARS else 0
+    return start if start >= MIN_OMITTED_CHARS else 0
 
 
+MIN_DIFFERENCE_CHARS = 3
+"""Number of characters after the equal ones of a word that must fit, or else the word is cut."""
+MIN_OMITTED_CHARS = 3
+"""Smallest number of characters that are worth an ellipsis."""
 CONTEXT_CHARS = 2
 """Number of equal characters that are shown before the first difference inside a long word."""
 
@@ -490,25 +501,30 @@ class _ColumnLimits:
         size = _find_size_class(list_width)
         is_narrow = list_width < NARROW_CELLS
 
-        # 0 omits the column of the run names.
-        max_model = 0
         if widths.model:
             max_model = min(max(widths.model, MIN_COLUMN_CELLS), size.max_model)
+            min_model = MIN_MODEL_CELLS if is_narrow else MIN_COLUMN_CELLS
+            min_item = size.min_item
+        else:
+            # All rows are of one run, so there is no column of run names.
+            max_model = 0
+            min_model = 0
+            min_item = MIN_ITEM_WITHOUT_MODEL if is_narrow else size.min_item
 
-        min_model = MIN_MODEL_CELLS if is_narrow else MIN_COLUMN_CELLS
-        min_item = size.min_item
-        if is_narrow and not max_model:
-            min_item = MIN_ITEM_WITHOUT_MODEL
+        # Only the queue of suspects has scores. Its last column gives a reason for suspicion.
+        score = 0
+        preferred_difference = PREFERRED_DIFFERENCE_CELLS
+        if widths.has_score:
+            score = SCORE_CELLS
+            preferred_difference = PREFERRED_SUSPICION_CELLS
         return cls(
             list_width=list_width,
             max_model=max_model,
-            min_model=min(min_model, max_model),
+            min_model=min_model,
             min_item=min(_needed_item_width(widths), min_item),
             max_category=size.max_category,
-            preferred_difference=(
-                PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
-            ),
-            score=SCORE_CELLS if widths.has_score else 0,
+            preferred_difference=preferred_difference,
+            score=score,
         )
 
     def count_free_cells(self, verdicts: _VerdictColumns) -> int:
@@ -561,7 +577,8 @@ def _list_differing_verdicts(widths: ColumnWidths, *, blind: bool) -> frozenset[
 
     Blind review hides verdicts, and suspects need the room for the reasons.
     """
-    if blind or widths.has_score:
+    is_queue_of_suspects = widths.has_score
+    if blind or is_queue_of_suspects:
         return frozenset()
     existing: list[VerdictColumnName] = ["official"]
     if widths.has_rule:
@@ -623,19 +640,20 @@ def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: C
         free: Cells for the names, the ids and the difference, each with a blank before it.
     """
     used_cells = _width_with_blank(width) + _width_with_blank(limits.min_item)
-    difference_cells = free - used_cells - 1
-    n_missing_for_preferred = max(limits.preferred_difference - difference_cells, 0)
-    n_missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
+    blank_before_difference = 1
+    difference_cells = free - used_cells - blank_before_difference
 
-    # The endings are kept only as long as the difference is comfortable to read.
+    # At these widths, the names leave a preferred or at least a comfortable difference.
+    width_for_preferred = width - max(limits.preferred_difference - difference_cells, 0)
+    width_for_comfort = width - max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
+
     endings_width = measure_distinguishing_endings(widths.run_names)
-    kept_endings_width = min(endings_width, width - n_missing_for_comfort)
-    min_width = max(kept_endings_width, limits.min_model)
-    shrunk_width = max(width - n_missing_for_preferred, min_width)
+    kept_endings_width = min(endings_width, width_for_comfort)
+    shrunk_width = max(width_for_preferred, kept_endings_width, limits.min_model)
 
     # To give a comfortable difference one or two more cells is no reason to cut a name in a word.
-    n_spared = width - shrunk_width
-    if n_missing_for_comfort == 0 and n_spared <= MAX_SPARED_CELLS:
+    is_comfortable = difference_cells >= COMFORTABLE_DIFFERENCE_CELLS
+    if is_comfortable and width - shrunk_width <= MAX_SPARED_CELLS:
         return width
     return shrunk_width
 
@@ -815,19 +833,28 @@ def _difference_text(row: QueueRow, width: int, *, shows_question: bool) -> Line
 
     It is an incident, the question, a suspicion, or the first difference between the calls.
     """
-    # An incident comes first. It reveals no verdict, so blind review shows it too. Only in the list
-    # of suspects, the reason for the suspicion matters more.
-    if row.is_incident and not isinstance(row, SuspectRow):
-        line = difference_line(row)
-        if line_width(line) > width:
-            line = make_line(format_incident_title(row.incident or ""), "warn")
-        return _fit_difference(line, row, width)
+    if row.is_incident:
+        # In the list of suspects, the reason for the suspicion matters more.
+        if isinstance(row, SuspectRow):
+            return fit_line(_suspicion_line(row), width)
+        # An incident reveals no verdict, so blind review shows it instead of the question.
+        return _incident_text(row, width)
 
-    if shows_question and not row.is_incident:
+    if shows_question:
         return make_line(truncate(sanitize(row.question), width), "dim")
     if isinstance(row, SuspectRow):
         return fit_line(_suspicion_line(row), width)
     return _fit_difference(difference_line(row), row, width)
+
+
+def _incident_text(row: QueueRow, width: int) -> Line:
+    """Return what is missing in an item without an answer or, if that is too wide, only the title
+    of the incident.
+    """
+    line = difference_line(row)
+    if line_width(line) > width:
+        line = make_line(format_incident_title(row.incident or ""), "warn")
+    return _fit_difference(line, row, width)
 
 
 def _fit_difference(line: Line, row: QueueRow, width: int) -> Line:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -186,23 +186,29 @@ def _name_queue_content(view: View, filter_text: str, search_text: str) -> str:
 
 
 def _describe_filter(filter_text: str) -> str:
-    """Return a filter in words if it selects failing items: `failures: value has the wrong type`.
+    """Return a filter in words if it selects a cause of failures.
+
+    Such a filter is `FAILING_FILTER` with one of these, perhaps followed by `incident:none`:
+
+    - the kind of an incident: `incidents: rate limit`
+    - an error type with a known meaning: `failures: value has the wrong type`
+    - other terms, which are kept: `failures: category:simple`
 
     Other filters are returned as they are.
     """
-    # The form is: filter of failing items, further terms, no incidents.
     beginning = f"{FAILING_FILTER} "
     if not filter_text.startswith(beginning):
         return filter_text
-    further_terms = filter_text.removeprefix(beginning).removesuffix(" incident:none")
-    if not further_terms:
+    cause = filter_text.removeprefix(beginning).removesuffix(" incident:none")
+    if not cause:
         return filter_text
-    if further_terms.startswith(INCIDENT_PREFIX):
-        return f"incidents: {format_incident_kind(further_terms.removeprefix(INCIDENT_PREFIX))}"
+    if cause.startswith(INCIDENT_PREFIX):
+        incident = cause.removeprefix(INCIDENT_PREFIX)
+        return f"incidents: {format_incident_kind(incident)}"
 
-    error_term = ERROR_TERM.fullmatch(further_terms)
+    error_term = ERROR_TERM.fullmatch(cause)
     meaning = describe_error_type(error_term["error_type"]) if error_term else ""
-    return f"failures: {meaning or further_terms}"
+    return f"failures: {meaning or cause}"
 
 
 MAX_ANNOTATOR_CELLS = 20
@@ -405,13 +411,10 @@ def _format_rates(
     line = LineBuilder()
     line.add_line(_format_first_rate(totals, shortenings))
 
-    # In a narrow line, one of the rates is omitted, because it repeats another one.
-    repeated_rate = None
-    if _Shortening.REPEATED in shortenings:
-        repeated_rate = "corrected" if _differs_only_recomputed(totals) else "recomputed"
-    if totals.rule.n_with_verdict and repeated_rate != "recomputed":
+    omitted_rates = _choose_omitted_rates(totals, shortenings)
+    if "recomputed" not in omitted_rates:
         line.add_line(_format_recomputed_rate(totals, shortenings, lacks_dataset=lacks_dataset))
-    if _Shortening.CORRECTED not in shortenings and repeated_rate != "corrected":
+    if "corrected" not in omitted_rates:
         line.add(*COLUMN_GAP)
         line.add("corrected ", "dim")
         line.add(format_pass_rate(*totals.effective, totals.items), "strong")
@@ -422,6 +425,19 @@ def _format_rates(
         is_short = _Shortening.INTERVAL in shortenings
         line.add(format_estimate(estimate, is_short=is_short), "strong")
     return line.build()
+
+
+def _choose_omitted_rates(totals: RunTotals, shortenings: frozenset[_Shortening]) -> set[str]:
+    """Return which of the rates `recomputed` and `corrected` are not shown."""
+    omitted = set()
+    if not totals.rule.n_with_verdict:
+        omitted.add("recomputed")
+    if _Shortening.CORRECTED in shortenings:
+        omitted.add("corrected")
+    if _Shortening.REPEATED in shortenings:
+        # The corrected rate goes if it repeats the official one and the recomputed rate does not.
+        omitted.add("corrected" if _differs_only_recomputed(totals) else "recomputed")
+    return omitted
 
 
 def _format_first_rate(totals: RunTotals, shortenings: frozenset[_Shortening]) -> Line:
@@ -483,12 +499,13 @@ def _format_rate_without_incidents(
         counts = totals.judge_without_incidents
     n_answered = totals.items - totals.incidents
     rate = format_rate_without_incidents(*counts, n_answered)
+
+    # Without an answer, the rate is a warning in words, which is never cut.
     word = "without"
     if _Shortening.INCIDENTS in shortenings:
         word = "w/o"
         if n_answered:
-            # Leave out the number of passed items.
-            rate, _, _ = rate.partition(" (")
+            rate, _, _n_verdicts_in_brackets = rate.partition(" (")
     text = f" {symbols().separator} {word} {incidents} "
     return ((text, "dim"), (rate, "strong" if n_answered else "warn"))
 
@@ -590,21 +607,36 @@ def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: i
     """
     separator = f" {symbols().separator} "
     name = sanitize(run_name)
-    search_cells = cells - MIN_RUN_NAME_CELLS - len(separator)
+    cells_without_separator = cells - len(separator)
+    min_name_cells = min(MIN_RUN_NAME_CELLS, display_width(name))
 
-    choices = []
-    if selection.is_narrowed:
-        choices.append(separator.join(selection.parts))
-    if selection.search and search_cells >= MIN_SEARCH_CELLS:
-        choices.append(truncate(selection.search, search_cells))
-    filter_cells = cells - min(display_width(name), MAX_NAME_BESIDE_FILTER) - len(separator)
-    if selection.is_narrowed and not selection.search and filter_cells >= MIN_SEARCH_CELLS:
-        choices.append(truncate(separator.join(selection.parts), filter_cells))
-    for text in choices:
-        name_cells = cells - display_width(text) - len(separator)
-        if name_cells >= min(MIN_RUN_NAME_CELLS, display_width(name)):
+    for text in _list_selection_variants(selection, name, cells_without_separator):
+        name_cells = cells_without_separator - display_width(text)
+        if name_cells >= min_name_cells:
             return text + separator + truncate_middle(name, name_cells)
     return truncate_middle(name, cells)
+
+
+def _list_selection_variants(selection: _Selection, run_name: str, cells: int) -> list[str]:
+    """Return the filter and search in full and shortened, to share `cells` cells with a run name.
+
+    Empty if nothing narrows the queue. The shortened form is omitted if it would be narrower than
+    `MIN_SEARCH_CELLS`.
+    """
+    if not selection.is_narrowed:
+        return []
+    full_text = f" {symbols().separator} ".join(selection.parts)
+    if selection.search:
+        # A search says more than the filter and the run name, so it gets their room.
+        shortened_text = selection.search
+        available_cells = cells - MIN_RUN_NAME_CELLS
+    else:
+        shortened_text = full_text
+        available_cells = cells - min(display_width(run_name), MAX_NAME_BESIDE_FILTER)
+
+    if available_cells < MIN_SEARCH_CELLS:
+        return [full_text]
+    return [full_text, truncate(shortened_text, available_cells)]
 
 
 def _format_cursor_position(cursor: QueueCursor) -> str:
@@ -652,26 +684,31 @@ def _list_selection(
     items`. The result says whether the parts already name the order of the items (`names_order`).
     """
     search = f"search {sanitize(search_text)}" if search_text else ""
-    parts = []
+    narrowing_parts = []
     if view.items:
-        parts.append(f"selected {format_count(len(view.items), 'item')}")
+        narrowing_parts.append(f"selected {format_count(len(view.items), 'item')}")
     if filter_text:
-        parts.append(f"filter {sanitize(filter_text)}")
+        narrowing_parts.append(f"filter {sanitize(filter_text)}")
     if search:
-        parts.append(search)
-    is_narrowed = bool(parts)
-    # A queue file assigns each annotator a share of its items.
-    if not is_narrowed and view.share:
-        parts.append("your items")
+        narrowing_parts.append(search)
+
+    if narrowing_parts:
+        selection = _Selection(narrowing_parts, search=search, is_narrowed=True)
+    elif view.share:
+        # A queue file assigns each annotator a share of its items.
+        selection = _Selection(["your items"])
+    else:
+        selection = _Selection([])
 
     # The number of strong suspects is shown beside a filter too. It is None until it is counted.
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
-        parts.append(f"suspects, {format_count(cursor.n_strong, 'strong item')}")
-        return _Selection(parts, names_order=True, search=search, is_narrowed=is_narrowed)
-    if parts:
-        return _Selection(parts, search=search, is_narrowed=is_narrowed)
+        suspects = f"suspects, {format_count(cursor.n_strong, 'strong item')}"
+        return replace(selection, parts=[*selection.parts, suspects], names_order=True)
+    return selection if selection.parts else _describe_queue_kind(view)
 
-    # Nothing narrows the queue, so its kind describes it. Its order belongs to the kind.
+
+def _describe_queue_kind(view: View) -> _Selection:
+    """Describe a queue that nothing narrows. The suspects and parts have an order of their own."""
     if view.queue == SUSPECTS_QUEUE:
         return _Selection(["suspects only"], names_order=True)
     if view.queue in PARTIAL_QUEUES:

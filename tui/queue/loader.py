@@ -127,14 +127,19 @@ class QueueLoader:
         return await self._session.read(partial(read_review_progress, view))
 
     async def load_facets(self, view: View) -> Facets:
-        """Load the filter values of the view's runs, regardless of the current filter."""
+        """Load the filter values of the view's runs, regardless of the current filter.
+
+        Only the values of the last runs are kept, because a queue seldom changes its runs.
+        """
         known_facets = self._facets.get(view.runs)
         if known_facets is not None:
             return known_facets
 
-        n_stores = self._n_stores
+        n_stores_before = self._n_stores
         facets = await self._session.read(lambda store: store.fetch_facets(View(runs=view.runs)))
-        if n_stores == self._n_stores:
+        # If the session replaced its store meanwhile, the values are of the earlier store.
+        is_same_store = n_stores_before == self._n_stores
+        if is_same_store:
             self._facets = {view.runs: facets}
         return facets
 
@@ -152,10 +157,12 @@ class QueueLoader:
         if key == self._estimate_key:
             return self._estimate
 
-        n_stores = self._n_stores
+        n_stores_before = self._n_stores
         read = self._session.read_in_background if is_low_priority else self._session.read
         estimate = await read(partial(_estimate_pass_rate, run.run))
-        if n_stores == self._n_stores:
+        # If the session replaced its store meanwhile, the estimate is of the earlier store.
+        is_same_store = n_stores_before == self._n_stores
+        if is_same_store:
             self._estimate = estimate
             self._estimate_key = key
         return estimate
@@ -504,6 +511,8 @@ def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnota
 NO_ITEM = -1
 FIRST_BATCH = 50
 """Number of rows that the search for unreviewed items reads first."""
+LATER_BATCH = 1000
+"""Number of rows that it reads at a time after the first ones."""
 MAX_REMAINING = 1000
 """Number of remaining items at which counting stops."""
 
@@ -595,7 +604,7 @@ class QueueNavigator:
                 if row.stale or not self._has_own_verdict(row):
                     yield row
             start += len(rows)
-            batch_size = MAX_REMAINING
+            batch_size = LATER_BATCH
 
     def _has_own_verdict(self, row: QueueRow) -> bool:
         if row.your_bulk and self.view.queue_file:

@@ -192,10 +192,10 @@ class DocumentLayout:
 
         is_header_hidden = header < top
         if is_header_hidden:
-            # The header can be the first row of the window if the block then begins in the second
-            # last row or above.
+            # If the window begins with the header, it must still show two rows of the block.
             second_last_row = self.move_position(header, self.height - 2)
-            if target <= second_last_row:
+            is_high_enough_for_both = target <= second_last_row
+            if is_high_enough_for_both:
                 top = header
         self.scroll_to(top)
 

@@ -33,23 +33,32 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     ids_by_form = _group_by_short_form(text_by_id, width)
 
     short_forms = {}
+    groups_with_same_form = []
     for form, ids_of_form in ids_by_form.items():
         if len(ids_of_form) == 1:
             short_forms[ids_of_form[0]] = form
+        else:
+            groups_with_same_form.append(ids_of_form)
 
-    # Ids with the same short form get forms that show where they differ.
+    # A form must not look like an id that is shown in full either.
     used_forms = {*text_by_id.values(), *short_forms.values()}
-    for form, ids_of_form in ids_by_form.items():
-        if len(ids_of_form) == 1:
-            continue
-        texts = [text_by_id[item_id] for item_id in ids_of_form]
-        first_difference = measure_common_prefix(texts)
-        for item_id, text in zip(ids_of_form, texts, strict=True):
-            candidates = _list_short_forms(text, first_difference, width)
-            unused_form = _find_unused(candidates, used_forms, default=form)
-            short_forms[item_id] = unused_form
-            used_forms.add(unused_form)
+    for group in groups_with_same_form:
+        first_difference = measure_common_prefix([text_by_id[item_id] for item_id in group])
+        for item_id in group:
+            form = _choose_unused_form(text_by_id[item_id], first_difference, width, used_forms)
+            short_forms[item_id] = form
+            used_forms.add(form)
     return short_forms
+
+
+def _choose_unused_form(text: str, first_difference: int, width: int, used_forms: Set[str]) -> str:
+    """Return the best short form of an id that is not used, or the usual one if all are used.
+
+    `first_difference` is the index at which the id begins to differ from ids with the same usual
+    form.
+    """
+    forms = _list_short_forms(text, first_difference, width)
+    return _find_unused(forms, used_forms, default=truncate_middle(text, width))
 
 
 def _group_by_short_form(text_by_id: Mapping[str, str], width: int) -> dict[str, list[str]]:
@@ -95,18 +104,20 @@ def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     the last part of the name. If there is no room for both, it has only the end of the name. In a
     narrow column, it has only the last word if the last words of all names differ.
     """
-    short_ids = shorten_ids(names, width)
+    # A name gets the form of an id if it has no better one.
+    id_form_by_name = shorten_ids(names, width)
     texts = _RunNameTexts.index_names(names)
     # In a narrow column, a beginning would have only a few letters.
     if width < NARROW_CELLS and _have_distinct_last_words(texts.from_start, width):
-        return {name: _last_word(sanitize(name)) for name in short_ids}
+        return {name: _last_word(sanitize(name)) for name in id_form_by_name}
 
     short_names = {}
-    used_forms = {*short_ids.values(), *texts.from_start}
-    for name, short_id in short_ids.items():
+    # A form must not look like the full name of another run either.
+    used_forms = {*id_form_by_name.values(), *texts.from_start}
+    for name, id_form in id_form_by_name.items():
         forms = _list_run_name_forms(sanitize(name), texts, width)
         fitting_forms = [form for form in forms if display_width(form) <= width]
-        short_name = _find_unused(fitting_forms, used_forms, default=short_id)
+        short_name = _find_unused(fitting_forms, used_forms, default=id_form)
         short_names[name] = short_name
         used_forms.add(short_name)
     return short_names
@@ -125,6 +136,10 @@ class _RunNameTexts:
 
     @classmethod
     def index_names(cls, names: Sequence[str]) -> _RunNameTexts:
+        """Sort the names, so that a search finds out whether only one name has a beginning.
+
+        In names that are reversed and sorted, the same search finds unique endings.
+        """
         texts = [sanitize(name) for name in names]
         reversed_texts = [text[::-1] for text in texts]
         last_parts = [_last_part(text) for text in texts]
@@ -181,24 +196,29 @@ def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[st
     4. Words at the beginning with the last word.
     """
     beginnings = _list_beginnings(text)
-    last_word = _last_word(text)
-    cut_beginning = text[: max(width - display_width(last_word), 1)]
-
     endings = _list_distinguishing_endings(text, texts)
+
     forms = []
     if texts.have_same_model:
         _, _, parts = text.partition(NAME_SEPARATOR)
         forms.append(symbols().ellipsis + parts)
+        # Words of the model that all runs share would only take room from the ending.
         forms += endings
+
     for beginning in beginnings:
         if texts.is_unique_beginning(beginning):
             forms.append(beginning + symbols().ellipsis)
+
     for ending in endings:
         forms += [beginning + ending for beginning in beginnings]
         forms.append(ending)
+
     forms += _list_cut_last_parts(text, texts, width)
+
+    last_word = _last_word(text)
     forms += [beginning + last_word for beginning in beginnings]
-    forms.append(cut_beginning + last_word)
+    n_chars_before_last_word = max(width - display_width(last_word), 1)
+    forms.append(text[:n_chars_before_last_word] + last_word)
     return forms
 
 

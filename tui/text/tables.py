@@ -198,24 +198,35 @@ def _choose_graphic_width(table: Table, cells: int) -> int:
 def omit_parts(table: Table, cells: int) -> Table:
     """Omit columns with a low priority until the other columns fit into `cells`.
 
-    The drawn intervals (whiskers) are omitted like a column. A table without any needs no room for
-    them. Columns that are always shown stay, even if they do not fit.
+    The drawn intervals (whiskers) are omitted like a column, and bars never. A table without
+    intervals and bars needs no room for them. Columns that are always shown stay, even if they do
+    not fit.
     """
     shown = table
     if not table.whiskers and not table.has_bars:
         shown = replace(shown, graphic_at=None)
 
     while _measure_smallest_width(shown) > cells:
-        lowest_priority = min(column.priority for column in shown.columns)
-        has_intervals = shown.graphic_at is not None and not shown.has_bars
-        if has_intervals and lowest_priority > GRAPHIC_PRIORITY:
-            # All columns are more important than the intervals.
-            shown = replace(shown, graphic_at=None)
-        elif lowest_priority < ALWAYS_SHOWN:
-            shown = _without_columns_of_priority(shown, lowest_priority)
-        else:
-            break
+        smaller_table = _omit_least_important_part(shown)
+        if smaller_table is None:
+            return shown
+        shown = smaller_table
     return shown
+
+
+def _omit_least_important_part(table: Table) -> Table | None:
+    """Return the table without its drawn intervals or without the columns of lowest priority.
+
+    None if the columns that are left are always shown.
+    """
+    lowest_priority = min(column.priority for column in table.columns)
+    has_intervals = table.graphic_at is not None and not table.has_bars
+    if has_intervals and lowest_priority > GRAPHIC_PRIORITY:
+        # All columns are more important than the intervals.
+        return replace(table, graphic_at=None)
+    if lowest_priority < ALWAYS_SHOWN:
+        return _without_columns_of_priority(table, lowest_priority)
+    return None
 
 
 def _without_columns_of_priority(table: Table, priority: int) -> Table:

@@ -116,6 +116,7 @@ def _choose_marked_step(marks: Sequence[Opinion], annotator: str) -> Any:
     chosen = adjudicated or own
     if chosen:
         return chosen[0]
+    # Without an agreement, this is no number of a message.
     agreed = find_agreed_verdict(opinion.verdict for opinion in marks)
     return agreed if _is_number(agreed) else None
 
@@ -324,16 +325,15 @@ class CallOrder:
     n_golden: int
     """Number of pairs with a golden call."""
     is_other_than_golden: bool
-    """Whether the model made the golden calls in another order.
-
-    The pairs with golden calls then come first.
+    """Whether the calls of the model have another order than the pairs, in which the golden calls
+    come first.
     """
     number_by_golden_index: Mapping[int, int]
     """Index of a golden call -> number of its pair, from 1."""
 
 
 def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
-    """Find out whether the model made the calls of a turn in another order than the golden answer.
+    """Find out whether the model made the calls of a turn in another order than the pairs have.
 
     A pair is a golden call and the predicted call that is compared with it. One of them is missing
     in a pair with a missing or an extra call.
@@ -351,7 +351,8 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
     # Usually the pairs of golden calls come first, in the order of the golden answer, and those of
     # extra calls follow. Where a benchmark lists them otherwise, the order says nothing.
     golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
-    # If the model kept the order of the golden calls, the indexes of its calls increase.
+    # The indexes of the model's calls increase if it kept the order of the golden calls, and made
+    # extra calls only after them.
     is_order_changed = predicted_indexes != sorted(predicted_indexes)
     return CallOrder(
         n_pairs=len(pairs),
@@ -397,7 +398,8 @@ class IndexedItem:
         """
         self.argument_verdicts = _group_argument_verdicts_by_call(item.verdicts)
 
-        # Calls, and the pairs of a golden and a predicted call.
+        # Calls, and the pairs of a golden and a predicted call. To adjust the state of a pair, the
+        # indexed calls and the states that do not count must be known.
         self.golden_calls = _index_calls(item.golden)
         self.predicted_calls = _index_calls(map(self._explain_missing_call, item.predicted))
         self.uncounted_states = item.extra.uncounted_states or ""
@@ -468,10 +470,11 @@ class IndexedItem:
 
         _, predicted = self.golden_and_predicted_call(pair)
         is_undecoded = predicted is not None and predicted.arguments is None
-        # Without golden calls, an answer that cannot be decoded as a call is no extra call.
-        if is_undecoded and not self.golden_calls:
-            return replace(pair, state="!" if self._is_failure_visible() else " ")
-        return pair
+        if not is_undecoded or self.golden_calls:
+            return pair
+        # Without golden calls, an answer that cannot be decoded as a call is no extra call. It is
+        # marked as wrong (`!`) only if the item fails, and never while verdicts are hidden.
+        return replace(pair, state="!" if self._is_failure_visible() else " ")
 
     def _is_failure_visible(self) -> bool:
         """Whether the item fails, and the annotator may see it.
@@ -678,14 +681,15 @@ def text_block(
     def render_lines(cells: int) -> list[Line]:
         text_cells = max(cells - LABEL_CELLS, MIN_TEXT_CELLS)
         rows, has_more = wrap_first_rows(text, text_cells, max_rows)
-        if has_more and folded_rows == 1:
-            return [_first_row_with_size(label, rows[0], text, cells=cells, style=style)]
+        if not has_more:
+            return prefix_rows_with_label(pad_label(label), rows, style)
 
-        lines = prefix_rows_with_label(pad_label(label), rows, style)
-        if has_more:
-            size_and_hint = f"… {format_size(text)}, {options.unfold_hint}"
-            lines.append(((" " * LABEL_CELLS, ""), (size_and_hint, "dim")))
-        return lines
+        if folded_rows == 1:
+            # The block keeps its only row: the size is at the end of this row, not below it.
+            return [_first_row_with_size(label, rows[0], text, cells=cells, style=style)]
+        size_and_hint = f"… {format_size(text)}, {options.unfold_hint}"
+        size_line: Line = ((" " * LABEL_CELLS, ""), (size_and_hint, "dim"))
+        return [*prefix_rows_with_label(pad_label(label), rows, style), size_line]
 
     return Block(
         key,

@@ -81,22 +81,26 @@ def _extend_to_literals(text: str, span: Span) -> Span:
     if len(text) > MAX_LITERAL_SEARCH_CHARS:
         return span
 
-    start, end = span
-    extended_start = start
-    extended_end = end
+    extended_start, extended_end = span
     for token in STRING_OR_LITERAL.finditer(text):
         is_literal = token[0] in JSON_WORDS or NUMBER.fullmatch(token[0]) is not None
-        if not is_literal:
-            continue
-
-        is_touched = token.start() < end and start < token.end()
-        if start == end:
-            # An empty span is a place where characters are missing: in the token or at its end.
-            is_touched = token.start() < start <= token.end()
-        if is_touched:
+        if is_literal and _touches(span, token.span()):
             extended_start = min(extended_start, token.start())
             extended_end = max(extended_end, token.end())
     return extended_start, extended_end
+
+
+def _touches(span: Span, token_span: Span) -> bool:
+    """Whether a changed span and a token have a character in common.
+
+    An empty span is a place where characters are missing. It touches a token in which it lies or
+    which it ends.
+    """
+    start, end = span
+    token_start, token_end = token_span
+    if start == end:
+        return token_start < start <= token_end
+    return token_start < end and start < token_end
 
 
 def _find_changed_words(reference_words: Sequence[str], words: Sequence[str]) -> list[Span]:
@@ -437,7 +441,10 @@ def difference_reasons(row: ArgumentRow) -> list[str]:
     """Return the reason for a difference, unless the reason is obvious. If the first difference is
     invisible on screen, also return its description.
     """
-    if row.state not in "!~" and not row.is_required_by_function:
+    # Other states are equal values, and missing or unexpected arguments, which the row shows. Only
+    # that the function requires a missing argument must be said.
+    has_two_different_values = row.state in "!~"
+    if not has_two_different_values and not row.is_required_by_function:
         return []
     reasons = []
     if row.reason and not OBVIOUS_REASON.match(row.reason):
@@ -736,8 +743,9 @@ def pair_heading(
     # The name gets the cells that the other parts leave. If they leave too few, it gets its minimum
     # nevertheless, and the end of the heading is cut.
     cells_without_remarks = cells - RULE_MARGIN - line_width(beginning) - line_width(state)
-    min_name_cells = min(cells_without_remarks, MIN_NAME_CELLS)
-    name_cells = max(cells_without_remarks - ending.width, min_name_cells, 1)
+    cells_beside_remarks = cells_without_remarks - ending.width
+    min_name_cells = max(min(cells_without_remarks, MIN_NAME_CELLS), 1)
+    name_cells = max(cells_beside_remarks, min_name_cells)
     name = truncate_middle(sanitize(pair.name) or "answer", name_cells)
 
     heading = LineBuilder()

@@ -385,15 +385,16 @@ def _undecoded_prediction_table(
 
     Without golden calls, an answer that is no call can be right. Then it is shown as ordinary text.
     """
-    is_no_error = pair.state == " " and not indexed.golden_calls
+    is_not_compared = pair.state == " "
+    can_be_right = is_not_compared and not indexed.golden_calls
     lines_above = partial(
         undecoded_call_lines,
         predicted,
         options=options,
-        is_error=not is_no_error,
+        is_error=not can_be_right,
         is_undecoded="undecoded" in indexed.item.flags,
     )
-    if is_no_error:
+    if can_be_right:
         return PairTable([], lines_above, undecoded=predicted)
     rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
     return PairTable(rows, lines_above, undecoded=predicted)
@@ -444,7 +445,8 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     if golden is not None and predicted is not None and golden.name != predicted.name:
         remarks += _renamed_function_remarks(pair, predicted)
     # An equal call needs no explanation. These states are: different, extra, not compared.
-    if predicted is not None and pair.state in "!+ ":
+    needs_explanation = pair.state in "!+ "
+    if predicted is not None and needs_explanation:
         earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
         if earlier_place:
             remarks.append(f"duplicate of {earlier_place}")

@@ -221,6 +221,9 @@ def find_header_index(blocks: Sequence[Block], index: int) -> int:
 def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
     """Return the index of the last block that belongs to the target at `index`, such as the last
     argument of a call.
+
+    It is `index` itself for a block without a target, and for the heading of a turn, whose calls
+    and messages are targets of their own.
     """
     block = blocks[index]
     part = parse_address(block.key)
@@ -236,6 +239,8 @@ def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
         if later.key.startswith(prefixes):
             last = later_index
         elif later.is_cursor_stop:
+            # The next target begins. Blocks at which the cursor does not stop, such as remarks, can
+            # be between the parts of this one.
             break
     return last
 

@@ -122,6 +122,7 @@ def _draw_frame(blocks: Sequence[Block], border: str) -> list[Block]:
     """
     head = blocks[0]
     last = blocks[-1]
+    # The frame of a call is named, because it is highlighted while the cursor is inside.
     frame = head.key if border == CALL_BORDER else ""
     framed = []
     for block in blocks:
@@ -230,19 +231,19 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     # Only the document on the screen has frames. A document in a file has none, and folds nothing.
     is_on_screen = options.frames
     fields = {} if options.hide_verdicts else _list_metadata(detail.item)
+    if not fields:
+        if not is_on_screen:
+            return []
+        # On screen, the heading also shows the facts about the item, so it stays.
+        return [_metadata_heading_block(detail, options, folded=True, has_fields=False)]
 
-    # On screen, the heading also shows the facts about the item, so it stays without fields.
-    if not fields and not is_on_screen:
-        return []
-    is_folded = False
-    if is_on_screen:
-        is_folded = not fields or options.is_folded(METADATA_KEY, by_default=True)
-    heading = _metadata_heading_block(detail, options, folded=is_folded, has_fields=bool(fields))
+    is_folded = is_on_screen and options.is_folded(METADATA_KEY, by_default=True)
+    heading = _metadata_heading_block(detail, options, folded=is_folded, has_fields=True)
     if is_folded:
         return [heading]
 
     # The values of all fields begin in the same column.
-    longest_name = max((display_width(sanitize(name)) for name in fields), default=0)
+    longest_name = max(display_width(sanitize(name)) for name in fields)
     name_cells = min(longest_name, MAX_METADATA_NAME_CELLS)
     blocks = [heading]
     for name, value in fields.items():
@@ -414,6 +415,7 @@ HEADER_LAYOUTS = (
 )
 """Layouts of the header, the widest first."""
 BADGE_LAYOUTS = tuple(layout for layout in HEADER_LAYOUTS if layout.has_badges)
+"""Layouts with verdicts as badges such as `FAIL`. The others have only symbols."""
 MIN_HEADER_ID_CELLS = 12
 
 
@@ -442,7 +444,7 @@ def header_line(
     item_id = sanitize(detail.row.id) if show_id else ""
     facts = _HeaderFacts.collect(detail, run_names, hide_run=hide_verdicts)
 
-    # Position and verdicts come first, in a layout that leaves room for the id and the facts.
+    # Choose the layout of position and verdicts that leaves room for the whole id and the facts.
     blanks_around_id = 2
     position_and_verdicts = _fit_header_verdicts(
         detail,
@@ -453,20 +455,27 @@ def header_line(
         follows_id=show_id,
     )
 
-    # The id gets the rest, except what the facts need at least. Its own minimum matters more.
+    # If even the narrowest layout leaves too little room, the id is cut.
     blank_before_id = 1
     free_cells = cells - line_width(position_and_verdicts) - blank_before_id
-    min_id_cells = min(free_cells, MIN_HEADER_ID_CELLS)
-    id_cells = max(free_cells - facts.min_width, min_id_cells)
-    shown_id = truncate_middle(item_id, id_cells)
+    shown_id = truncate_middle(item_id, _choose_header_id_width(free_cells, facts))
     left: Line = ((f" {shown_id}", "strong"), *position_and_verdicts)
 
-    # The facts stand at the right end, as many as fit.
+    # At the right end are as many facts as fit.
     right = facts.fit_to_width(cells - line_width(left) - MIN_HEADER_BLANKS)
     if not right:
         return fit_line(left, cells)
     blank_at_end: StyledText = (" ", "")
     return justify_line(left, (*right, blank_at_end), cells)
+
+
+def _choose_header_id_width(free_cells: int, facts: _HeaderFacts) -> int:
+    """Return the width of the id, which shares `free_cells` with the facts.
+
+    The id leaves the facts their minimum, unless its own width would fall below its minimum.
+    """
+    min_id_cells = min(free_cells, MIN_HEADER_ID_CELLS)
+    return max(free_cells - facts.min_width, min_id_cells)
 
 
 def mark_focused_header(header: Line) -> Line:
@@ -490,6 +499,9 @@ def _fit_header_verdicts(
 ) -> Line:
     """Return position and verdicts in the widest layout that leaves enough of `cells` for the
     facts, or else in the narrowest one.
+
+    A layout with badges is chosen first if it leaves room for a comfortable name of the run. Else
+    the name may be short, and the layout can be any one.
     """
     verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
 
@@ -501,7 +513,7 @@ def _fit_header_verdicts(
         line = build(layout)
         if line_width(line) + facts.preferred_width <= cells:
             return line
-    # Badges matter more than a comfortable name of the run, so the facts get their minimum now.
+    # Badges matter more than a comfortable name of the run, so the facts get their minimum.
     for layout in HEADER_LAYOUTS:
         line = build(layout)
         if line_width(line) + facts.min_width <= cells:
@@ -758,13 +770,12 @@ def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _Ve
 
     They usually are below the answer. There are two exceptions. A trajectory has its reasons above,
     because its end is far away. If all verdicts are from judges, the reasons and the judges'
-    comments are above.
+    comments are above. But if only the last turn is judged, the reasons stay below, beside it.
     """
     is_only_judged = _is_only_judged(indexed)
-    are_reasons_above = indexed.is_trajectory or is_only_judged
-    if indexed.only_last_turn_judged:
-        # The last turn stands beside the verdicts at the end.
-        are_reasons_above = False
+    are_reasons_above = False
+    if not indexed.only_last_turn_judged:
+        are_reasons_above = indexed.is_trajectory or is_only_judged
 
     max_rows = TRAJECTORY_REASON_ROWS if are_reasons_above else RATIONALE_ROWS
     reasons = verdict_reason_blocks(indexed, max_rows, options)
@@ -890,13 +901,13 @@ def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: i
     text = sanitize(f" · message {mark.message_number} · {source}")
     left: Line = (("decisive step", "warn"), (text, "dim"))
 
-    # The guess is another message.
-    if mark.guess_reason and not is_guess:
+    is_other_message_guessed = bool(mark.guess_reason) and not is_guess
+    if is_other_message_guessed:
         label = f"guess: message {mark.guessed_number}  "
         guess = paragraph_lines(label, mark.guess_reason, cells, style="dim", max_rows=NOTE_ROWS)
         return [justify_line(left, (), cells), *guess]
 
-    # Kind and reason of the guess belong to the marked message.
+    # Kind and reason of the guess belong to the marked message. Without a guess, they are empty.
     kind: Line = make_line(f"{sanitize(mark.guess_kind)} ", "dim")
     fits = line_width(left) + line_width(kind) < cells
     heading = justify_line(left, kind if fits else (), cells)

@@ -673,22 +673,32 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     if is_section_folded:
         return [heading]
 
-    # In a long list, one block stands for the functions that are not called, until the reader
-    # unfolds it.
-    is_long = len(functions) > MAX_LISTED_FUNCTIONS and not shows_docs
-    are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, by_default=True)
-    shown_functions = functions
+    is_long = len(functions) > MAX_LISTED_FUNCTIONS
+    if is_long and not shows_docs:
+        blocks = _long_list_blocks(indexed, functions, options)
+    else:
+        blocks = _function_blocks(indexed, functions, options, shows_docs=shows_docs)
+    if options.frames:
+        set_parent_block(blocks, FUNCTIONS_KEY)
+    return [heading, *blocks]
+
+
+def _long_list_blocks(
+    indexed: IndexedItem, functions: Sequence[_AvailableFunction], options: DisplayOptions
+) -> list[Block]:
+    """Return the signatures of the functions, and a block with which the reader folds those that
+    are not called. While they are folded, this block has their names.
+    """
+    are_others_folded = options.is_folded(OTHER_FUNCTIONS_KEY, by_default=True)
+    shown_functions = list(functions)
     hidden_names: list[str] = []
     if are_others_folded:
         shown_functions = [function for function in functions if function.is_called]
         hidden_names = [function.name for function in functions if not function.is_called]
 
-    blocks = _function_blocks(indexed, shown_functions, options, shows_docs=shows_docs)
-    if is_long:
-        blocks.append(_other_functions_block(hidden_names, options, folded=are_others_folded))
-    if options.frames:
-        set_parent_block(blocks, FUNCTIONS_KEY)
-    return [heading, *blocks]
+    blocks = _function_blocks(indexed, shown_functions, options, shows_docs=False)
+    blocks.append(_other_functions_block(hidden_names, options, folded=are_others_folded))
+    return blocks
 
 
 def _function_blocks(

@@ -130,6 +130,7 @@ class _TurnIndex:
             )
             message_events.append(event)
 
+        # No result is among these messages, so each of them has an event.
         n_before_calls = _count_first_replies(messages)
         before_calls = message_events[:n_before_calls]
         after_calls = message_events[n_before_calls:]
@@ -168,7 +169,11 @@ def _step_key(step: int) -> str:
 def _name_message_events(messages: Sequence[Message], n_calls: int) -> list[str | None]:
     """Return a name such as `assistant:0` for each message of a step. It becomes a part of a key.
 
-    The first results belong to the calls of the step, and have no name. The others are numbered.
+    The name has the index of the message. Results of tools are named by their own numbers:
+
+    - The first results belong to the calls of the step, and have no name.
+    - Further results than calls are `tool:more0`, `tool:more1` and so on.
+    - In a step without calls, the results are `tool:1`, `tool:2` and so on.
     """
     names: list[str | None] = []
     n_results = 0
@@ -307,6 +312,9 @@ def _are_extra_calls(first: CallPair | None, second: CallPair | None) -> bool:
 
 
 REPLY_ROWS = 10
+"""Number of rows that a folded reply shows."""
+SIDE_BY_SIDE_REPLY_ROWS = REPLY_ROWS // 2
+"""Number of rows, as wide as the screen, that fill `REPLY_ROWS` of a column half as wide."""
 NO_REPLY = "(no reply: the model made a call)"
 REPLY_LABEL_CELLS = 6
 SIZES_INDENT = " " * (REPLY_LABEL_CELLS + 4)
@@ -466,9 +474,9 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
     predicted = _describe_reply(reply)
     predicted_style = "predicted" if reply else "dim"
 
-    # A column is half as wide as the screen, so a text needs twice as many rows in it.
-    max_full_rows = REPLY_ROWS // 2
-    is_long = is_longer_than(golden, max_full_rows) or is_longer_than(predicted, max_full_rows)
+    is_long = is_longer_than(golden, SIDE_BY_SIDE_REPLY_ROWS) or is_longer_than(
+        predicted, SIDE_BY_SIDE_REPLY_ROWS
+    )
     needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
     folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, by_default=True))
     max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS

@@ -125,19 +125,26 @@ def wrap_entries_around(
     row_cells = cells - len(ellipsis)
     rows = wrap_entries(label, entries, row_cells)
     rows_until_important = wrap_entries(label, entries[: important + 1], row_cells)
-    important_row = len(rows_until_important) - 1
+    shown = _choose_shown_rows(len(rows), important_row=len(rows_until_important) - 1)
 
-    # The row before the important one is shown too, if there is one.
-    first_shown = min(max(important_row - 1, 0), len(rows) - OVERVIEW_ROWS)
-    end_shown = first_shown + OVERVIEW_ROWS
-    shown_rows = rows[first_shown:end_shown]
-    if first_shown > 0:
+    shown_rows = rows[shown.start : shown.stop]
+    if shown.start > 0:
         # The indentation of the row, which is its first part, makes room for the label.
         _, *entry_parts = shown_rows[0]
         shown_rows[0] = ((label, "dim"), (ellipsis, "dim"), *entry_parts)
-    if end_shown < len(rows):
+    if shown.stop < len(rows):
         shown_rows[-1] = (*shown_rows[-1], (symbols().ellipsis, "dim"))
     return shown_rows
+
+
+def _choose_shown_rows(n_rows: int, important_row: int) -> range:
+    """Return the indexes of `OVERVIEW_ROWS` of the rows.
+
+    They begin with the row before the important one, or earlier if too few rows follow.
+    """
+    last_start = n_rows - OVERVIEW_ROWS
+    start = min(max(important_row - 1, 0), last_start)
+    return range(start, start + OVERVIEW_ROWS)
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
@@ -524,8 +531,8 @@ def _single_turn_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[B
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """Return the turns that are unfolded at first, so that the reader sees where the model failed.
 
-    A short trajectory is unfolded as a whole. In a long one, the failing turn and the turn of the
-    decisive step are unfolded. If neither is known, it is the first turn with a difference.
+    A short trajectory is unfolded as a whole. In a long one, these are the turn of the decisive
+    step and the failing turn or, if that is unknown, the first turn with a difference.
     """
     n_messages = sum(len(messages) for messages in indexed.messages.values())
     if n_messages <= MAX_OPEN_MESSAGES:
@@ -536,20 +543,24 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
         turns.add(indexed.decisive_turn)
     if indexed.failing_turn is not None:
         turns.add(indexed.failing_turn)
-        return turns
-    first_difference = indexed.turns_with_differences()[:1]
-    turns.update(first_difference)
-    if turns:
-        return turns
+    else:
+        first_difference = indexed.turns_with_differences()[:1]
+        turns.update(first_difference)
+    return turns or {_choose_turn_without_failure(indexed)}
 
-    # The model did not fail. A single turn with calls matters most or, without calls, the last
-    # turn. If several turns have calls, the reader begins with the first turn of the item.
+
+def _choose_turn_without_failure(indexed: IndexedItem) -> int:
+    """Return the turn at which the reader begins if the model did not fail.
+
+    It is the only turn with calls. If there is none, it is the last turn, and if there are several,
+    the first turn of the item.
+    """
     turns_with_calls = indexed.turns_with_calls()
     if not turns_with_calls:
-        return {indexed.n_turns - 1}
+        return indexed.n_turns - 1
     if len(turns_with_calls) == 1:
-        return {turns_with_calls[0]}
-    return {0}
+        return turns_with_calls[0]
+    return 0
 
 
 def turn_blocks(
@@ -685,19 +696,21 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
         return []
 
     calls = list(indexed.predicted_calls.values())
-    # The label tells text of the model from the raw form of its calls.
+    # The label tells text of the model from the raw form of its calls. A benchmark that compares
+    # calls decodes them from the reply.
     is_text_of_calls = bool(indexed.pairs) or is_only_call_text(reply, calls)
     return final_reply_blocks(indexed, reply, options, "raw" if is_text_of_calls else "")
 
 
 def _join_replies(indexed: IndexedItem) -> str | None:
-    """Return the text of the model's replies. None if there is none."""
+    """Return the text of the model's replies in an item with one turn. None if there is none."""
+    only_turn = 0
     replies = []
-    for index, message in enumerate(indexed.messages.get(0, [])):
+    for index, message in enumerate(indexed.messages.get(only_turn, [])):
         if message.role != "assistant" or message.name == REASONING:
             continue
         # An assistant's message before a user message is a part of the question.
-        if message.step >= 0 or not is_before_user_message(indexed, 0, index):
+        if message.step >= 0 or not is_before_user_message(indexed, only_turn, index):
             replies.append(message.content)
     return "\n".join(replies) if replies else None
 

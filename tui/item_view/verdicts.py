@@ -375,9 +375,10 @@ def _describe_opinion(opinion: Opinion) -> str:
     """
     parts = _review_texts(opinion)
     if opinion.target != ITEM:
-        # The target follows the verdict.
-        index = 0 if opinion.verdict is None else 1
-        parts.insert(index, f"on {describe_address(sanitize(opinion.target))}")
+        # The target follows the verdict, which is the first part if there is one.
+        n_verdict_parts = 0 if opinion.verdict is None else 1
+        target = f"on {describe_address(sanitize(opinion.target))}"
+        parts.insert(n_verdict_parts, target)
     if opinion.golden_fix:
         status = f" {opinion.golden_status}" if opinion.golden_status else ""
         parts.append(f"golden fix{status}: {json.dumps(opinion.golden_fix)}")
@@ -579,7 +580,8 @@ def judge_blocks(
     if indexed.hide_verdicts:
         return []
 
-    # A judge verdict on labels is shown next to the golden labels, so it is omitted here.
+    # The judge verdict on labels is shown next to the golden labels, without its rationale. So it
+    # is omitted here if it has none.
     label_verdict = None
     if indexed.item.extra.golden_labels is not None:
         label_verdict = find_judge_label_verdict(indexed.item)
@@ -955,24 +957,28 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
         value = item.rule
         item_error_type = item.rule_error_type
 
-    # The error type of the verdict is more precise than that of the item.
     error_type = item_error_type or ""
     if verdict is not None and verdict.error_type:
+        # It is more precise than that of the item.
         error_type = verdict.error_type
 
-    # Without a reason in words, the meaning of the error type is the sentence, or the type itself.
     sentence = _format_reason_without_code(item, verdict, item_error_type, error_type)
     if not sentence:
         sentence = describe_error_type(error_type) or error_type
-    # An error type that is the sentence itself is not shown twice.
-    shown_error_type = "" if sentence == error_type else error_type
-    return Reason(source, value, sentence=sentence, code=shown_error_type)
+    if sentence == error_type:
+        # The error type is the sentence, so it is not shown again beside it.
+        return Reason(source, value, sentence=sentence, code="")
+    return Reason(source, value, sentence=sentence, code=error_type)
 
 
 def _format_reason_without_code(
     item: Item, verdict: Verdict | None, item_error_type: str | None, code: str
 ) -> str:
-    """Return the reason of a verdict without its error type `code`, which is shown beside it."""
+    """Return the reason of a verdict without its error type `code`, which is shown beside it.
+
+    Empty without a reason in words. `item_error_type`: error type of the item, which is the reason
+    if the verdict has none.
+    """
     if item.has_incident:
         # The checker would explain the text of the failure as the model's reply.
         return ""
@@ -1057,23 +1063,18 @@ def _reason_lines(
     If the verdicts differ, each has its reason. Else they share one. `max_rows`: maximum number of
     rows of a reason.
     """
-    # The reason of the recomputed verdict comes first, because it names the argument.
-    first = recomputed
-    second = official
-    if recomputed.value is None and official.sentence:
-        first = official
-        second = recomputed
     has_both = official.value is not None and recomputed.value is not None
     differ = has_both and official.value != recomputed.value
 
-    # Inside a frame, a heading is only needed for something special.
     lines: list[Line] = []
-    has_heading = options.panels or not options.frames or item.has_incident
-    if has_heading or differ:
+    is_in_frame = options.frames and not options.panels
+    # The frame is heading enough, except for something special.
+    if differ or item.has_incident or not is_in_frame:
         fails = official.value is False or recomputed.value is False
         title = _choose_verdicts_title(item, fails=fails, differ=differ)
         lines.append(rule_line(make_line(title, "warn" if differ else "strong"), cells))
 
+    first, second = _choose_reason_order(official, recomputed)
     if differ:
         lines += _labelled_reason_lines(first, cells, max_rows)
         lines += _labelled_reason_lines(second, cells, max_rows)
@@ -1089,6 +1090,17 @@ def _reason_lines(
         max_note_rows=1 if options.frames else RATIONALE_ROWS,
     )
     return lines
+
+
+def _choose_reason_order(official: Reason, recomputed: Reason) -> tuple[Reason, Reason]:
+    """Return the two reasons in the order in which they are shown.
+
+    The reason of the recomputed verdict comes first, because it names the argument. Without such a
+    verdict, the official reason does.
+    """
+    if recomputed.value is None and official.sentence:
+        return official, recomputed
+    return recomputed, official
 
 
 def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int) -> list[Line]:
@@ -1205,13 +1217,14 @@ def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) ->
     functions = {argument.function for argument in arguments if argument.function}
     names_function = any(function in strongest_reason for function in functions)
     for block_index, reasons in reasons_by_block.items():
-        # If the strongest reason names a call, but not this argument, the call is the suspect part.
-        is_about_call = names_function and strongest_reason not in reasons
+        # A strongest reason with a function is about its call. It makes an argument suspect only if
+        # it mentions this argument.
+        is_suspect = strongest_reason in reasons or not names_function
         block = blocks[block_index]
         noted_blocks[block_index] = replace(
             block,
             lines=partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS]),
-            is_suspect=not is_about_call,
+            is_suspect=is_suspect,
         )
     return noted_blocks
 

@@ -480,12 +480,13 @@ class Adjudicator:
             reason = sanitize(str(error) or type(error).__name__)
             raise ReviewNotSavedError(f"NOT SAVED ({description}): {reason}") from error
 
-        was_resolved = case.resolved
+        # To update the cases sets `resolved` of this and perhaps of other cases.
+        was_resolved_before = case.resolved
         await self._update_cases(case.item)
         if annotation.golden_status is not None:
             # The decision on the golden answer resolves cases of other runs too.
             await self._update_all_cases()
-        is_newly_resolved = case.resolved and not was_resolved
+        is_newly_resolved = case.resolved and not was_resolved_before
         saved = _format_saved_message(event, description, is_newly_resolved=is_newly_resolved)
         await self._show_saved_case(case, annotation, saved, is_newly_resolved=is_newly_resolved)
 
@@ -497,28 +498,25 @@ class Adjudicator:
 
         `saved`: text that says what was saved.
         """
-        # If the adjudicator has moved to another case in the meantime, that case stays on screen.
         decides = annotation.verdict is not None or annotation.golden_status is not None
-        moves_on = decides and self.cases.current is case
-        has_next_case = False
-        if moves_on:
-            has_next_case = self.cases.move_to_next_unresolved()
+        undo = f"{self._key('item.undo')} undo"
 
-        parts = [saved]
-        if has_next_case and is_newly_resolved:
+        # If the adjudicator has moved to another case in the meantime, that case stays on screen.
+        if not decides or self.cases.current is not case:
+            await self._refresh_case(_join_message(saved, undo))
+            return
+
+        has_next_case = self.cases.move_to_next_unresolved()
+        if not has_next_case:
+            n_unresolved = format_unresolved_count(self.cases)
+            back = f"{self._key('item.back')} back"
+            await self._refresh_case(_join_message(saved, n_unresolved, back, undo))
+        elif is_newly_resolved:
             # The cards that named the annotators disappear, so the message names them.
-            parts.append(format_annotator_names(case.disagreement.answers))
-        if moves_on and not has_next_case:
-            # This was the last unresolved case.
-            parts.append(format_unresolved_count(self.cases))
-            parts.append(f"{self._key('item.back')} back")
-        parts.append(f"{self._key('item.undo')} undo")
-
-        message = StatusMessage(PART_GAP.join(parts))
-        if has_next_case:
-            await self._show_case(message)
+            annotators = format_annotator_names(case.disagreement.answers)
+            await self._show_case(_join_message(saved, annotators, undo))
         else:
-            await self._refresh_case(message)
+            await self._show_case(_join_message(saved, undo))
 
     async def _undo_latest_review(self) -> None:
         """Undo the last review, and go back to the disagreement that it was about."""
@@ -581,6 +579,10 @@ class Adjudicator:
             self.detail = None
         else:
             self.detail = await self._session.read_detail(case.item)
+
+
+def _join_message(*parts: str) -> StatusMessage:
+    return StatusMessage(PART_GAP.join(parts))
 
 
 def _accept_with_golden_fix(answer: Opinion) -> Annotation:

@@ -289,6 +289,8 @@ def _card_row_lines(
     `first_index`: index of the first answer. The index determines the letter of an answer, such as
     A.
     """
+    # Only the last card of a row can be a few cells wider. All cards have the same text width, so
+    # that equal texts look equal.
     content_cells = layout.card_width(0) - FRAME_CELLS
     contents = [_card_content(answer, content_cells, spaced=layout.spaced) for answer in answers]
     highest = max(len(content) for content in contents)
@@ -558,8 +560,10 @@ OPTIONAL_HINTS = (
     ("palette", 1),
     (GOLDEN_WRONG_KEY.label, 1),
 )
-"""(label, gap) of each hint that is omitted, in this order, if the line is too short. `gap`:
-minimum number of blanks between hints, in cells.
+"""(label, gap) of each hint that is omitted, in this order, if the line is too short.
+
+The hint is omitted if fewer than `gap` blanks would be between hints. So the first hints are
+already omitted for comfortable gaps, and the last ones only if not even single blanks fit.
 """
 
 
@@ -580,7 +584,7 @@ def adjudication_keys_line(hints: Sequence[KeyHint], cells: int) -> Line:
     for optional_label, gap in OPTIONAL_HINTS:
         if not _hints_fit(shown, gap, cells):
             shown = [(key, label) for key, label in shown if label != optional_label]
-    return key_hints_line(shown, cells, 1)
+    return key_hints_line(shown, cells, n_always_shown=1)
 
 
 def _hints_fit(hints: Sequence[KeyHint], gap: int, cells: int) -> bool:

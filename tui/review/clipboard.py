@@ -141,7 +141,8 @@ def format_target_calls(detail: ItemDetail, target: str) -> str:
 def _find_target_calls(item: Item, target: str) -> list[Call]:
     """Return the calls to copy for a target: the calls of the item, of a turn, or one call.
 
-    Predicted calls come before golden ones, which are copied only if the model made no call.
+    The calls are predicted ones. Golden calls are copied only if the model made no call. For a turn
+    without calls, the calls of the item are copied.
     """
     part = parse_address(target)
     item_calls = item.predicted or item.golden
@@ -151,6 +152,7 @@ def _find_target_calls(item: Item, target: str) -> list[Call]:
         turn_calls = [call for call in item_calls if call.turn == part.turn]
         return turn_calls or item_calls
 
+    # The address of a call counts the pairs of a golden and a predicted call.
     pairs_of_turn = [pair for pair in item.pairs if pair.turn == part.turn]
     pair = pairs_of_turn[part.call]
     predicted = _select_call(item.predicted, pair.turn, pair.predicted)

@@ -322,7 +322,8 @@ class ItemReviewer:
         if self._is_displayed(review.subject):
             await self._show_saved_review(saved)
         else:
-            # Another item was opened before the review was written.
+            # Another item was opened before the review was written. This item may have been read
+            # in advance, without the review.
             self._prefetcher.discard_prefetched()
             item_name = sanitize(review.subject.detail.row.id)
             self._show_message(f"{saved.text} · {item_name}", saved.style)
@@ -363,13 +364,16 @@ class ItemReviewer:
         """Queue the display of the next unreviewed item or, if there is none, show that the
         queue has ended.
         """
+        # The displayed item lacks the saved review. It is only read again if it stays on screen.
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
             await self._show_end_of_queue(saved)
             return
+
         self._pending_item = (next_item, StatusMessage(saved.message, saved.style))
         if not self._view.is_in_front:
+            # The next item must wait until the screen in front has closed. The message need not.
             self._show_message(saved.message, saved.style)
         # The item is shown after the actions that were queued in the meantime.
         self.show_pending_item()
@@ -432,19 +436,22 @@ class ItemReviewer:
         reason for an override.
         """
         question = self.recorder.find_next_score(subject)
-        if question is not None:
-            target, criterion = question
-            if subject.item != self.displayed.navigator.item:
-                self._show_message("score not saved: another item was opened", "bad")
-                return
-            must_move = needs_cursor_move(target, self._view.cursor)
-            if must_move and self._view.text.move_to_target(target):
-                self._view.show_message(score_prompt_message(target, criterion))
-                return
-        self._record_score(subject, value)
+        if question is None:
+            self._record_digit(subject, value)
+            return
+        if subject.item != self.displayed.navigator.item:
+            self._show_message("score not saved: another item was opened", "bad")
+            return
+
+        target, criterion = question
+        must_move = needs_cursor_move(target, self._view.cursor)
+        if must_move and self._view.text.move_to_target(target):
+            self._view.show_message(score_prompt_message(target, criterion))
+        else:
+            self._record_digit(subject, value)
 
     @queued_action
-    async def _record_score(self, subject: ReviewSubject, value: int) -> None:
+    async def _record_digit(self, subject: ReviewSubject, value: int) -> None:
         """Record the digit that the user pressed: a score of the item or, on an item without
         scores, the number of the reason for the last override.
 
@@ -460,6 +467,7 @@ class ItemReviewer:
         if not has_scores and value > 0 and can_record_reason:
             await self._save_override_reason(value)
             return
+        # If the digit has no meaning here, the composed review is a refusal that says so.
         latest = await self._read_latest(subject)
         await self._save_and_show(self.recorder.compose_score(latest, value))
 
@@ -640,12 +648,8 @@ class ItemReviewer:
         requested = self._requested
         if requested is None:
             return
-
-        # A request from another list changes which items come next, and how many are left.
         if requested.is_reread or requested.view != self._prefetcher.view:
-            self._prefetcher.set_view(requested.view)
-            self.pace.request_count()
-            self._session.queue_file = requested.view.queue_file
+            self._switch_to_list(requested.view)
 
         previous = self._displayed
         displayed = await self._prefetcher.read_item(requested.item)
@@ -664,6 +668,14 @@ class ItemReviewer:
             self._view.refresh_item(displayed, NO_MESSAGE)
         else:
             self._display(displayed, NO_MESSAGE)
+
+    def _switch_to_list(self, view: View) -> None:
+        """Follow the list `view` from now on: it decides which items come next, how many are left,
+        and to which queue reviews belong.
+        """
+        self._prefetcher.set_view(view)
+        self.pace.request_count()
+        self._session.queue_file = view.queue_file
 
     def _set_displayed(self, displayed: DisplayedItem) -> None:
         """Remember an item that was just read as the displayed item."""

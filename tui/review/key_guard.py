@@ -85,12 +85,16 @@ class KeyGuard:
         once. A key that is pressed now then cannot be meant for the previous item.
         """
         drawn_at = self.drawn_at
+        was_drawn = drawn_at < inf
         if is_from_list:
             self._previous = None
-        elif drawn_at < inf:
-            # The item that is on screen until the new one is drawn.
+        elif was_drawn:
+            # It stays on screen until the new item is drawn. An item that was never drawn is
+            # skipped: the one before it is still on screen.
             self._previous = self.drawn
             self._previous_drawn_at = drawn_at
+
+        # `record_frame` waits for the first frame with the new item.
         self._find_flush_time = _never
         self._from_list = is_from_list
 
@@ -128,10 +132,9 @@ class KeyGuard:
         drawn_at = self._previous_drawn_at if subject is self._previous else self.drawn_at
         return key_time < drawn_at + self.guard_time
 
-    def find_reason_to_ignore(
-        self, verdict_key: str, subject: ReviewSubject, key_time: float | None
-    ) -> str:
-        """Return why a verdict key must be ignored, or an empty string if it acts.
+    def record_press(self, verdict_key: str, subject: ReviewSubject, key_time: float | None) -> str:
+        """Record that a verdict key was pressed. Return why it must be ignored, or an empty string
+        if it acts.
 
         A key is ignored if the user cannot have seen the item when they pressed it, or if it is the
         same press again.
@@ -142,15 +145,16 @@ class KeyGuard:
         press = VerdictPress(
             verdict_key, (subject.item, subject.target, subject.criterion), time=key_time
         )
-        # A held key repeats quickly. A key that is pressed twice by mistake repeats more slowly.
+        # A held key repeats quickly, also after a press that was ignored. A key that is pressed
+        # twice by mistake repeats more slowly.
         is_held = _is_repeat(press, self._last_press, HELD_KEY_TIME)
-        is_repeat = _is_repeat(press, self._last_verdict, REPEAT_TIME)
+        is_pressed_twice = _is_repeat(press, self._last_verdict, REPEAT_TIME)
         self._last_press = press
+
         if self.has_just_appeared(subject, key_time):
             return JUST_APPEARED
-        if is_held or is_repeat:
+        if is_held or is_pressed_twice:
             return PRESSED_TWICE
-
         self._last_verdict = press
         return ""
 

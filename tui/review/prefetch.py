@@ -122,6 +122,8 @@ class ItemPrefetcher:
             displayed = await self._session.read(
                 lambda store: self._read_displayed_item(store, view, item, previous)
             )
+
+        # Remember the number, so that `find_item` needs no query to return to the item.
         self._numbers[displayed.detail.key, is_hidden_duplicate(item)] = item
         return displayed
 
@@ -172,23 +174,19 @@ class ItemPrefetcher:
 
         These are the next unreviewed item and the next item in the direction of the last move.
         """
-        generation = self._generation
+        generation_before = self._generation
         neighbours = await self._session.read(
             lambda store: _find_neighbours(store, displayed.navigator, direction)
         )
-        if generation != self._generation:
+        if self._generation != generation_before:
             # The store was replaced, so that the numbers may be of other items.
             return
         self._neighbours = neighbours
+        items = _list_items_to_prefetch(neighbours, displayed)
 
-        # Both can be the same item.
-        items = []
-        for item in dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour)):
-            if item is not None and item != displayed.navigator.item:
-                items.append(item)
-
-        # Forget the items that are no longer near. Another call may replace this dictionary while
-        # this one waits below, and then no longer sees what this one reads.
+        # Forget the items that are no longer near. `prefetched` stays the dictionary of this call:
+        # a later call may replace `self._prefetched` during the wait below. It then does not see
+        # what this call reads.
         prefetched = {item: future for item, future in self._prefetched.items() if item in items}
         self._prefetched = prefetched
         for item in items:
@@ -289,6 +287,15 @@ class ItemPrefetcher:
         if number is None:
             number = await self._session.read(lambda store: find_item_number(store, key))
         return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
+
+
+def _list_items_to_prefetch(neighbours: Neighbours, displayed: DisplayedItem) -> list[int]:
+    """Return the numbers of the neighbours, which can be one item, without the displayed item."""
+    items = []
+    for item in dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour)):
+        if item is not None and item != displayed.navigator.item:
+            items.append(item)
+    return items
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:

@@ -126,12 +126,13 @@ def read_question(
 
     Raises: StoreError if the item does not exist, or the store is damaged.
     """
-    item_number = strip_duplicate_mark(item_number)
-    predictions = store.fetch_predictions_of_same_question(item_number)
+    # A hidden duplicate is the same item with a mark in its number, which the store does not know.
+    number_in_store = strip_duplicate_mark(item_number)
+    predictions = store.fetch_predictions_of_same_question(number_in_store)
     detail_by_item = {}
     for detail in store.read_details([prediction.item for prediction in predictions]):
         detail_by_item[detail.row.item] = compare(detail)
-    displayed = detail_by_item.get(item_number) or compare(store.read_detail(item_number))
+    displayed = detail_by_item.get(number_in_store) or compare(store.read_detail(number_in_store))
 
     # Equal answers have the same key.
     details_by_answer: dict[str, list[ItemDetail]] = {}
@@ -359,16 +360,20 @@ def _name_rows(names: Sequence[str], cells: int) -> list[str]:
     that do not fit: `gpt-4o, qwen3 and 12 more`.
     """
     rows = [""]
-    for number, name in enumerate(names):
-        text = name if number + 1 == len(names) else f"{name}, "
+    for index, name in enumerate(names):
+        is_last_name = index + 1 == len(names)
+        text = name if is_last_name else f"{name}, "
         is_first_of_row = not rows[-1]
-        if is_first_of_row or display_width(rows[-1] + text.rstrip()) <= cells:
+        fits = display_width(rows[-1] + text.rstrip()) <= cells
+        if is_first_of_row or fits:
             rows[-1] += text
-            continue
-        if len(rows) == MAX_NAME_ROWS:
-            rows[-1] = f"{rows[-1].rstrip()} and {len(names) - number} more"
+        elif len(rows) < MAX_NAME_ROWS:
+            rows.append(text)
+        else:
+            rows[-1] = f"{rows[-1].rstrip()} and {len(names) - index} more"
             break
-        rows.append(text)
+
+    # A single name and the number of further ones can be wider than a row.
     return [truncate(row.rstrip(), cells) for row in rows]
 
 

@@ -464,6 +464,9 @@ class ReviewRecorder:
             # The criterion has labels, which no verdict key can give.
             return self._ask_for_labels()
         fault = key.fault or self._find_fault_to_keep(subject)
+        annotation = Annotation(
+            target=subject.target, criterion=question.criterion, verdict=value, fault=fault
+        )
 
         # The text says in the status line what was saved.
         text = format_verdict_with_criterion(value, question.criterion)
@@ -471,9 +474,8 @@ class ReviewRecorder:
             text = GOLDEN_WRONG_PREFIX + text
         elif fault:
             text += f", fault: {fault}"
-        annotation = Annotation(
-            target=subject.target, criterion=question.criterion, verdict=value, fault=fault
-        )
+
+        # Most queues ask whether the answer to the item is correct. Parts may stay without verdict.
         is_item_verdict = (subject.target, question.criterion) == ITEM_CORRECT
         completes_item = self._is_item_complete(
             subject, annotation, completes_in_other_queues=is_item_verdict

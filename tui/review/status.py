@@ -240,27 +240,38 @@ def _message_status_line(
     narrowest_right = right_forms[-1]
 
     # The left side is the message, as long as possible beside the narrowest right side.
+    left_cells = cells - line_width(narrowest_right)
     undo = _undo_part(text, key_names)
-    blanks_around_text = 2
-    free_cells = cells - line_width(narrowest_right) - blanks_around_text
-    shown_text = _omit_effect_on_runs(text, free_cells - line_width(undo))
-    left = make_line(f" {shown_text}", style)
-    left_with_undo = (*left, *undo)
-    if line_width(left_with_undo) + line_width(narrowest_right) < cells:
-        left = left_with_undo
+    shown_text = _omit_effect_on_runs(text, left_cells - line_width(undo) - BLANKS_AROUND_MESSAGE)
+    left = _message_with_undo(make_line(f" {shown_text}", style), undo, left_cells)
 
     # The right side is the widest form that fits beside it.
     for right in right_forms:
         if line_width(left) + line_width(right) < cells:
             return justify_line(left, right, cells)
 
-    # Nothing fits. If both sides name the target, only the right side keeps it.
+    # Not even the narrowest form fits.
     if not _names_target(shown_text, question):
         return justify_line(left, narrowest_right, cells)
-    right = narrowest_right if parts.score else _plain_target_part(question, key_names)
-    short_text_cells = cells - line_width(right) - blanks_around_text
+
+    # Both sides name the target. Only the right side keeps it.
+    right_with_target = narrowest_right
+    if not parts.score:
+        right_with_target = _plain_target_part(question, key_names)
+    short_text_cells = cells - line_width(right_with_target) - BLANKS_AROUND_MESSAGE
     short_left = _message_without_target(shown_text, style, question, short_text_cells)
-    return justify_line(short_left, right, cells)
+    return justify_line(short_left, right_with_target, cells)
+
+
+BLANKS_AROUND_MESSAGE = 2
+
+
+def _message_with_undo(message: Line, undo: Line, cells: int) -> Line:
+    """Return the message with the key that undoes the review or, if both are not narrower than
+    `cells`, only the message.
+    """
+    with_undo = (*message, *undo)
+    return with_undo if line_width(with_undo) < cells else message
 
 
 def _names_target(text: str, question: PendingQuestion) -> bool:
@@ -599,24 +610,27 @@ class OverrideReasons:
         """
         if event is None:
             return
-        if event.verdict is None or event.criterion == DECISIVE_STEP:
+        has_pass_or_fail = event.verdict is not None and event.criterion != DECISIVE_STEP
+        if has_pass_or_fail:
+            self._remember_verdict(subject, event)
+        elif event.overrules:
             # An event without a verdict can add the reason for the last override.
-            if event.overrules:
-                self.is_answered = True
-            return
+            self.is_answered = True
 
-        self.override = None
-        if event.overrules:
-            # The target of a score can differ from the cursor.
-            scored_subject = replace(subject, target=event.target)
-            self.override = Override(
-                scored_subject,
-                event.criterion,
-                verdict=event.verdict,
-                contradicted=event.overrules,
-            )
-        # A wrong golden answer is the reason.
-        self.is_answered = event.fault == "golden"
+    def _remember_verdict(self, subject: ReviewSubject, verdict: Event) -> None:
+        # That the golden answer is wrong is itself the reason.
+        self.is_answered = verdict.fault == "golden"
+        if not verdict.overrules:
+            self.override = None
+            return
+        # The target of a score can differ from the cursor.
+        scored_subject = replace(subject, target=verdict.target)
+        self.override = Override(
+            scored_subject,
+            verdict.criterion,
+            verdict=verdict.verdict,
+            contradicted=verdict.overrules,
+        )
 
     def can_digits_record_reason(self, item: int) -> bool:
         """Whether a digit key on an item selects a reason for the last override.

@@ -400,7 +400,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             criterion=case.disagreement.criterion,
         )
         pressed = getattr(self.app, "last_key_time", None)
-        reason = self._key_guard.find_reason_to_ignore(key_name, subject, pressed)
+        reason = self._key_guard.record_press(key_name, subject, pressed)
         if reason:
             self.show_message(make_ignored_key_message(self.app, reason))
         return bool(reason)

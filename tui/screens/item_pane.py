@@ -613,7 +613,7 @@ class ItemPane(Vertical):
         subject = self._subject_at_key_press()
         if subject is None:
             return
-        reason = self._key_guard.find_reason_to_ignore(verdict_key, subject, self._last_key_time)
+        reason = self._key_guard.record_press(verdict_key, subject, self._last_key_time)
         if reason:
             self._show_ignored_key(reason)
         else:

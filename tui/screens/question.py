@@ -384,7 +384,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             return
         subject = ReviewSubject(group.rows[0].item, group.detail)
         key_time = getattr(self.app, "last_key_time", None)
-        reason = self._key_guard.find_reason_to_ignore(verdict_key, subject, key_time)
+        reason = self._key_guard.record_press(verdict_key, subject, key_time)
         if reason:
             self.show_message(make_ignored_key_message(self.app, reason))
             return

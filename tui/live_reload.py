@@ -30,7 +30,7 @@ from fcreview.store.rows import (
     strip_duplicate_mark,
     to_item_number,
 )
-from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
+from fcreview.tui.queue.loader import QueueNavigator, QueuePage, QueueRequest, read_page
 from fcreview.tui.queue_state import CursorPosition, QueueSettings
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, describe_item_changes
 from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -134,6 +134,7 @@ def find_new_item_numbers(
     for row in old_store.fetch_rows(list(item_numbers)):
         number = find_new_item_number(row, new_store)
         if number is not None:
+            # A selection has the number in the database, also for a hidden duplicate.
             new_numbers.append(strip_duplicate_mark(number))
     if not new_numbers:
         return (NO_ITEM,)
@@ -184,6 +185,7 @@ def _map_item_numbers(
     for row in old_store.fetch_rows(old_numbers):
         new_number = find_new_item_number(row, new_store)
         if new_number is not None:
+            # A filter has the number in the database, also for a hidden duplicate.
             new_numbers[str(row.item)] = strip_duplicate_mark(new_number)
     return new_numbers
 
@@ -206,25 +208,20 @@ def prepare_queue_reload(
     Reading takes time and happens on the store's thread. The returned function is fast, and is
     called when no key is handled. The cursor stays on its item, on the same line of the screen.
     """
-    state = queue.state
-    settings = renumber_items(state.settings, old_store, new_store)
+    settings = renumber_items(queue.state.settings, old_store, new_store)
     # A level is a queue from which another one was opened.
     levels = queue.position.levels
     settings_of_levels = []
     for level in levels:
         settings_of_levels.append(renumber_items(level.settings, old_store, new_store))
 
-    # Read the page that contains the item under the cursor.
-    row = queue.list.row_at(queue.list.cursor) if queue.list.total else None
-    item_at_cursor = None if row is None else find_new_item_number(row, new_store)
-    new_state = replace(state, scope=run_numbers)
+    new_state = replace(queue.state, scope=run_numbers)
     new_state.restore_settings(settings)
-    cursor = CursorPosition(item_at_cursor, queue.list.cursor)
-    page = read_page(QueueRequest(new_state.view, cursor), new_store)
+    page = _read_page_at_cursor(queue, new_state.view, new_store)
 
     def show(message: str) -> None:
-        state.scope = run_numbers
-        state.restore_settings(settings)
+        queue.state.scope = run_numbers
+        queue.state.restore_settings(settings)
         for level, level_settings in zip(levels, settings_of_levels, strict=True):
             level.settings = level_settings
             # The item of an earlier level is found by its line, because its number may be old.
@@ -234,6 +231,14 @@ def prepare_queue_reload(
     return show
 
 
+def _read_page_at_cursor(queue: QueueScreen, new_view: View, new_store: Store) -> QueuePage:
+    """Read the page that contains the item under the cursor, or its line if it was removed."""
+    row = queue.list.row_at(queue.list.cursor) if queue.list.total else None
+    item_at_cursor = None if row is None else find_new_item_number(row, new_store)
+    cursor = CursorPosition(item_at_cursor, queue.list.cursor)
+    return read_page(QueueRequest(new_view, cursor), new_store)
+
+
 def prepare_item_reload(
     pane: ItemPane, view: View, old_store: Store, new_store: Store
 ) -> ShowReload:
@@ -241,26 +246,27 @@ def prepare_item_reload(
 
     The cursor and the folds stay. An item that is no longer in the results stays on screen.
     """
-    reviewer = pane.item_reviewer
-    old_item = reviewer.displayed
+    old_item = pane.item_reviewer.displayed
     new_view = renumber_items(view, old_store, new_store)
     new_number = find_new_item_number(old_item.detail.row, new_store)
-    detail = old_item.detail
-    if new_number is not None:
-        detail = pane.compare_with_accepted_golden(new_store.read_detail(new_number))
+    if new_number is None:
+        new_detail = old_item.detail
+    else:
+        new_detail = pane.compare_with_accepted_golden(new_store.read_detail(new_number))
     navigator = _locate_in_new_store(old_item.navigator, new_view, new_number, old_store, new_store)
-    new_item = DisplayedItem(detail, navigator)
+    new_item = DisplayedItem(new_detail, navigator)
     last_completed_item = _find_last_completed_item(pane, old_store, new_store)
 
     def show(message: str) -> None:
+        # What changed in this item matters more than what changed in the workspace.
         changes = describe_item_changes(old_item.detail, new_item)
         status = None
         if changes:
             status = StatusMessage(changes, "warn")
         elif message:
             status = StatusMessage(message, "dim")
-        reviewer.switch_store(new_item, last_completed_item)
-        pane.text.update_after_reload(detail, status)
+        pane.item_reviewer.switch_store(new_item, last_completed_item)
+        pane.text.update_after_reload(new_detail, status)
         pane.refresh_bindings()
 
     return show
@@ -315,11 +321,12 @@ def _find_position_of_next_item(
     The search begins after the current item of the old queue. Returns None if none of the next
     `MAX_FOLLOWERS` items exists any more, or if the found item is not in the new queue.
     """
-    start = old_navigator.last_position
-    if old_navigator.position is not None:
-        # The item itself is at this position.
-        start += 1
-    for row in old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS):
+    # After an item has left the queue, the next item is at its last position.
+    next_position = old_navigator.last_position
+    is_item_in_queue = old_navigator.position is not None
+    if is_item_in_queue:
+        next_position += 1
+    for row in old_store.fetch_page(old_navigator.view, next_position, MAX_FOLLOWERS):
         number = find_new_item_number(row, new_store)
         if number is not None:
             return new_store.find_position(new_view, number)
@@ -457,7 +464,7 @@ class LiveReload:
 
     async def _show_received_reviews(self) -> None:
         """Read the reviews of others, and show them in the list and in the items on screen."""
-        # The query writes, so it must not be interrupted.
+        # The query writes, so it is not interruptible.
         await self._session.read(lambda store: store.refresh_reviews())
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
@@ -473,9 +480,11 @@ class LiveReload:
 
         # The list and the items are read again as after an import, but from the same store, and
         # without changed files. If the user presses a key meanwhile, they are read once more.
+        no_changes = ImportChanges()
+        same_store = None
         async with self._reload_lock:
-            result = ReloadResult(ImportChanges(), self._queue_screen.state.scope)
-            while not await self._try_to_replace_store(result, None):
+            result = ReloadResult(no_changes, self._queue_screen.state.scope)
+            while not await self._try_to_replace_store(result, same_store):
                 await self._wait_until_ready()
 
     async def _watch_runs(self, watcher: RunWatcher) -> None:

@@ -356,15 +356,18 @@ class Session(SessionSettings):
         if self.is_leaving:
             raise asyncio.CancelledError
         self._interrupt_background_queries()
-        # In the context of the caller, texts that the query makes hide the names of models too.
+        # A context variable of the caller says which names of models are hidden. The query needs it
+        # in its own thread, for the texts that it makes.
         future = self._thread.submit(copy_context().run, self._run_query, query)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
+            # Nobody waits for the result any more, but the query would keep the thread busy.
             if interruptible:
                 self._start_interrupt(future, query)
             raise
         except Exception:
+            # The app interrupts running queries to quit. The error is of no interest then.
             if self.is_leaving:
                 raise asyncio.CancelledError from None
             raise
@@ -387,7 +390,7 @@ class Session(SessionSettings):
         """Call a query as `read` does, but let every other call interrupt it.
 
         After an interruption, the query starts again. So it must not write. Raises the exceptions
-        of `read`.
+        of `read`. A call that interrupts the query removes it from `_background_queries`.
         """
         while not self.is_leaving:
             future = self._thread.submit(copy_context().run, self._run_query, query)
@@ -402,9 +405,10 @@ class Session(SessionSettings):
             except Exception:
                 if self.is_leaving:
                     raise asyncio.CancelledError from None
-                # A query that another call has interrupted is not registered any more. It starts
-                # again. Any other error is one of the query itself.
-                if future in self._background_queries:
+                # A query that another call has interrupted starts again. Any other error is one of
+                # the query itself.
+                is_interrupted = future not in self._background_queries
+                if not is_interrupted:
                     raise
             finally:
                 self._background_queries.pop(future, None)

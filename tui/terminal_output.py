@@ -347,7 +347,8 @@ class CellWriter:
         """Whether writing the cells from `first` to `end` takes no more bytes than moving the
         cursor over them.
 
-        They can be written only if they look right in this graphic state.
+        They are between two ranges of changed cells, so that each side has a neighbour. They can be
+        written only if they look right in this graphic state.
         """
         cells = []
         for cell in row[first:end]:
@@ -355,7 +356,8 @@ class CellWriter:
                 return False
             cells.append(cell)
 
-        # Blanks that continue blanks are erased together with them, almost without more bytes.
+        # Blanks beside blanks of a range are erased by the same sequence, which gets at most a
+        # digit longer.
         are_blank = all(_is_blank(cell) for cell in cells)
         continues_blanks = _is_blank(row[first - 1]) or _is_blank(row[end])
         if self._erases and are_blank and continues_blanks:
@@ -409,10 +411,9 @@ class CellWriter:
         return min(ways, key=len)
 
     def _write_range(self, row: Row, first: int, end: int) -> None:
-        """Write cells in the selected graphic state.
+        """Write cells in the selected graphic state, and note where the cursor is then.
 
-        Blanks are erased instead of written if that is shorter. Erasing (ECH, EL) does not move the
-        cursor.
+        Blanks are erased instead of written if that is shorter.
         """
         # At the right margin, the column of the cursor depends on the terminal.
         self._column = end if end < len(row) else None
@@ -427,14 +428,21 @@ class CellWriter:
         for are_blank, group in itertools.groupby(cells, key=_is_blank):
             adjacent_cells = list(group)
             n_done += len(adjacent_cells)
-            if are_blank:
-                is_last = n_done == len(cells)
-                self._write_blanks(row, end, len(adjacent_cells), is_last=is_last)
-            else:
+            if not are_blank:
                 self._parts.append("".join(cell.text for cell in adjacent_cells))
+                continue
 
-    def _write_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> None:
-        """Draw adjacent blanks, with spaces or with erase sequences, whichever takes fewer bytes.
+            is_last = n_done == len(cells)
+            n_blanks = len(adjacent_cells)
+            blanks = self._format_blanks(row, end, n_blanks, is_last=is_last)
+            self._parts.append(blanks)
+            is_erased = not blanks.isspace()
+            if is_last and is_erased:
+                # Erasing (ECH, EL) does not move the cursor, so it is before the blanks.
+                self._column = end - n_blanks
+
+    def _format_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> str:
+        """Return spaces or sequences that draw adjacent blanks, whichever takes fewer bytes.
 
         Args:
             end: Column at which the range of cells with these blanks ends.
@@ -449,15 +457,7 @@ class CellWriter:
             erasure = "\x1b[K"
         else:
             erasure = f"\x1b[{n_blanks}X"
-
-        if len(erasure) >= n_blanks:
-            self._parts.append(" " * n_blanks)
-            return
-
-        self._parts.append(erasure)
-        if is_last:
-            # The erasure has not moved the cursor.
-            self._column = end - n_blanks
+        return erasure if len(erasure) < n_blanks else " " * n_blanks
 
     def _can_erase_to_end_of_line(self, row: Row, end: int) -> bool:
         """Whether all cells from `end` on look as if they were erased now."""
@@ -605,6 +605,7 @@ class ScreenDiff:
             self.forget_content()
             return text
 
+        # Copy the rows, because storing the spans changes them.
         old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
         rows_in_order = self._store_and_find_rows_in_order(frame.spans)
 
@@ -677,15 +678,15 @@ class ScreenDiff:
         end = start + len(span.cells)
         cuts_wide_character = _replace_cells(row, start, span.cells)
 
-        # A character that is wider in the terminal than expected shifts the rest of its row.
-        if not _has_certain_width(span):
-            self._shifting_rows.add(span.row)
-            return False
-        # A span without such characters that covers the whole row replaces the shifted ones.
+        # A character that is wider in the terminal than expected shifts the rest of its row, also
+        # in later frames, until a span without such characters covers the whole row.
+        has_certain_width = _has_certain_width(span)
         covers_row = start == 0 and end == len(row)
-        if covers_row:
+        if not has_certain_width:
+            self._shifting_rows.add(span.row)
+        elif covers_row:
             self._shifting_rows.discard(span.row)
-        return not cuts_wide_character
+        return has_certain_width and not cuts_wide_character
 
 
 def _replace_cells(row: list[Cell | None], start: int, new_cells: Sequence[Cell]) -> bool:
@@ -725,7 +726,9 @@ def _parse_frame(text: str) -> Frame | None:
     """Parse what Textual writes to draw parts of the screen: spans of cells, and a last cursor
     position.
 
-    None if the text contains anything else.
+    Each movement of the cursor begins a span. The text after it and after the following changes of
+    colours and attributes is drawn there. A span without text only moves the cursor. None if the
+    text contains anything else.
     """
     commands = _split_into_commands(text)
     if not commands:
@@ -747,12 +750,11 @@ def _parse_frame(text: str) -> Frame | None:
         else:
             return None
 
-        if not command.text:
-            continue
-        # Text without a position, or with control characters.
-        if not spans or not command.text.isprintable():
-            return None
-        spans[-1] = _extend_span(spans[-1], command.text, state)
+        if command.text:
+            has_position = bool(spans)
+            if not has_position or not command.text.isprintable():
+                return None
+            spans[-1] = _extend_span(spans[-1], command.text, state)
     return Frame(spans, cursor_movement)
 
 
@@ -852,20 +854,30 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowCh
     if before == after:
         return RowChanges([], [])
 
-    changed_indexes: list[int] = []
-    wide_indexes: set[int] = set()
-    is_previous_changed = False
-    for index, (old, new) in enumerate(zip_longest(before, after)):
-        # The second cell of a wide character changes with its first cell, which comes before it.
-        has_changed_first_cell = _is_second_cell(new) and is_previous_changed
-        is_changed = old != new or has_changed_first_cell
-        is_previous_changed = is_changed
-        if not is_changed:
-            continue
-        changed_indexes.append(index)
+    cell_pairs = list(zip_longest(before, after))
+    changed_indexes = _find_changed_indexes(cell_pairs)
+    # A change is wide if the old or the new character has a second cell.
+    wide_indexes = set()
+    for index in changed_indexes:
+        old, new = cell_pairs[index]
         if _is_second_cell(old) or _is_second_cell(new):
             wide_indexes.add(index)
     return _group_changes(changed_indexes, wide_indexes)
+
+
+def _find_changed_indexes(cell_pairs: Sequence[tuple[Cell | None, Cell | None]]) -> list[int]:
+    """Return the indexes of the cells to draw, given the (old, new) cells of a row.
+
+    The second cell of a wide character changes with its first cell, which comes before it.
+    """
+    changed_indexes = []
+    is_previous_changed = False
+    for index, (old, new) in enumerate(cell_pairs):
+        is_changed = old != new or (is_previous_changed and _is_second_cell(new))
+        if is_changed:
+            changed_indexes.append(index)
+        is_previous_changed = is_changed
+    return changed_indexes
 
 
 def _group_changes(changed: Sequence[int], wide: set[int]) -> RowChanges:

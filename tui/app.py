@@ -126,7 +126,8 @@ class FcreviewApp(App[int]):
         resume: bool = False,
         run_watcher: RunWatcher | None = None,
     ) -> None:
-        # With NO_COLOR set, Textual chooses a colour filter before the theme is set.
+        # Without colours (NO_COLOR), the terminal's own ones are kept. Otherwise the theme decides
+        # (None). Textual chooses its colour filter here, so before the theme is set.
         super().__init__(
             driver_class=_choose_driver(session),
             ansi_color=None if is_colour_enabled(os.environ) else True,
@@ -134,6 +135,7 @@ class FcreviewApp(App[int]):
         self.animation_level = "none"
         self._choose_theme(session)
         self.session = session
+        # Names of models and runs are needed from here on, and must be hidden in blind review.
         use_hidden_names(session.hidden_names)
         session.request_switch = self._quit_to_switch_annotator
 
@@ -146,7 +148,7 @@ class FcreviewApp(App[int]):
             self._state.restore_settings(self._position.settings)
         key_notice = self._apply_key_names(key_names or {})
         self._message = key_notice or self._describe_start(last_position)
-        """Message at the start."""
+        """Message at the start. It names keys, so the configured keys are applied before."""
         self._open_item = open_item
         self._adjudicate = adjudicate
 
@@ -452,13 +454,15 @@ class FcreviewApp(App[int]):
         if not isinstance(screen, GuardedScreen):
             return False
         if event.is_forwarded:
-            return self._is_early_for_next_screen(event, screen)
+            return self._keep_for_next_screen(event, screen)
         self._keys_in_use.append((event, screen))
         return screen.keep_key_for_later(event)
 
-    def _is_early_for_next_screen(self, event: events.Key, screen: GuardedScreen[Any]) -> bool:
-        """Whether a key that a screen did not use comes too early for the screen that has opened in
-        the meantime. That screen then keeps the key, in the order of the keys that follow.
+    def _keep_for_next_screen(self, event: events.Key, screen: GuardedScreen[Any]) -> bool:
+        """Let a screen keep a key that was not used by the screen before it, if it comes too early.
+
+        It is kept in the order of the keys that follow. Returns whether the key is too early: it
+        is kept, or the screen that has opened in the meantime is not mounted yet.
         """
         is_same_screen = any(
             key is event and pressed_on is screen for key, pressed_on in self._keys_in_use
@@ -470,7 +474,8 @@ class FcreviewApp(App[int]):
         # review belongs to the item that was on the screen then.
         copied_key = events.Key(event.key, event.character)
         copied_key.time = event.time
-        return screen.keep_key_for_later(copied_key) or not screen.is_mounted
+        is_kept = screen.keep_key_for_later(copied_key)
+        return is_kept or not screen.is_mounted
 
     def exit(
         self,
@@ -490,7 +495,7 @@ class FcreviewApp(App[int]):
         self.last_key_name = format_key(event.key)
         screen = self.screen
         if not isinstance(screen, GuardedScreen) or not screen.is_mounted:
-            # An earlier screen has received the key.
+            # The screen is only opening: the key was for the screen before it.
             return
 
         if screen.has_enabled_action(event.key):

@@ -384,18 +384,21 @@ def build_run_table(
     columns = [*columns_before_bar, bar_column, *columns_after_bar]
 
     categories = list_categories_by_size(runs)[first_category_index:]
-    room = cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
-    category_columns = _list_category_columns(categories, room)
-    has_all_categories = len(category_columns) == len(categories)
-    if is_wide and not has_all_categories:
+    category_columns = _list_category_columns(categories, _measure_room_beside(columns, cells))
+    n_hidden_categories = len(categories) - len(category_columns)
+    if is_wide and n_hidden_categories:
         # Rates of categories say more than the bar. With titles on two lines, more of them fit.
         columns = [*columns_before_bar, _overall_bar_column(0), *columns_after_bar]
-        room = cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
+        room = _measure_room_beside(columns, cells)
         return _lay_out_run_table_with_long_titles(columns, categories, runs, room)
 
     table = lay_out_fixed_columns(columns + category_columns, runs)
-    n_hidden_categories = len(categories) - len(category_columns)
     return RunTable(table.heading, table.rows, n_hidden_categories)
+
+
+def _measure_room_beside(columns: Sequence[FixedColumn[RunRow]], cells: int) -> int:
+    """Return the cells that these columns leave to the categories, in a table of `cells`."""
+    return cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
 
 
 def _lay_out_run_table_with_long_titles(
@@ -933,13 +936,15 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", facts="to estimate accuracy")
 
-    # The run that needs most labels counts.
+    # An estimate knows how many labels it lacks for its target of ± 2 points. The run that needs
+    # most labels counts.
     n_needed = 0
     for estimate in overview.estimates.values():
         if estimate is not None:
             n_needed = max(n_needed, estimate.needed or 0)
 
-    # Before the sample is reviewed, the number of labels that it lacks is not known.
+    # The samples are in queues. Before they are reviewed, it is not known how many labels they
+    # lack.
     facts = format_count(len(overview.sampled_runs), "run")
     is_sample_reviewed = all(progress.n_reviews_left == 0 for progress in overview.queues or ())
     if n_needed and is_sample_reviewed:

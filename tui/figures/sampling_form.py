@@ -156,17 +156,19 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     # No more items can be drawn than are left.
     n_new_labels = min(size, sample.n_not_drawn)
     n_labels_then = n_labels + n_new_labels
-    points = sample.half_width * _shrink_interval(n_labels, n_labels_then, run.n_items)
-    n_needed = sample.n_needed
-    if not n_needed:
-        return points
 
     # Another line advises to draw `n_needed` more labels for the target. So that both lines agree,
-    # fewer labels never reach the target, and more labels narrow the target interval.
-    if n_new_labels < n_needed:
+    # these labels reach exactly the target, and further ones narrow the target interval.
+    n_needed = sample.n_needed
+    if n_needed and n_new_labels >= n_needed:
+        n_labels_at_target = n_labels + n_needed
+        return TARGET_POINTS * _shrink_interval(n_labels_at_target, n_labels_then, run.n_items)
+
+    points = sample.half_width * _shrink_interval(n_labels, n_labels_then, run.n_items)
+    if n_needed:
+        # Fewer labels than needed never reach the target.
         return max(points, TARGET_POINTS)
-    n_labels_at_target = n_labels + n_needed
-    return TARGET_POINTS * _shrink_interval(n_labels_at_target, n_labels_then, run.n_items)
+    return points
 
 
 def _shrink_interval(n_before: int, n_after: int, n_items: int) -> float:

@@ -165,11 +165,12 @@ def complete_path(text: str) -> str | None:
     """Complete a typed path, such as `~/data/res`, with the name of the first file or folder that
     begins so. None without such a file. A folder gets a slash.
     """
-    folder_text, slash, beginning = text.rpartition("/")
+    folder_before_slash, slash, beginning = text.rpartition("/")
+    # A single `~` is the home folder, which is completed after a slash.
     if not text or beginning == "~":
         return None
 
-    typed_folder = folder_text + slash
+    typed_folder = folder_before_slash + slash
     # `expanduser` leaves a text such as `~x` as it is if no user has this name.
     folder = os.path.expanduser(typed_folder) if slash else "."  # noqa: PTH111
     try:
@@ -335,28 +336,37 @@ def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
     one line. What the entered choice means takes up to `MAX_MEANING_ROWS` lines.
     """
     choices = list(field.descriptions)
-    entered_index = find_choice_index(choices, text)
     name_cells = max(display_width(choice or NO_CHOICE) for choice in choices) + 2
     text_cells = max(width - CHOICE_MARGIN_CELLS - name_cells, 1)
+
+    entered_index = find_choice_index(choices, text)
     entered_rows: list[str] = []
     if entered_index is not None:
         meaning = sanitize(field.descriptions[choices[entered_index]])
         entered_rows = sanitize_and_wrap(meaning, text_cells)[:MAX_MEANING_ROWS]
 
-    # Further lines of the entered choice take the place of other choices.
-    n_further_rows = max(len(entered_rows) - 1, 0)
-    n_shown = CHOICE_ROWS - n_further_rows
-    first_index = _find_first_shown_choice(len(choices), entered_index or 0, n_shown)
     lines: list[Line] = []
-    for choice in choices[first_index : first_index + n_shown]:
+    for index in _choose_shown_choices(len(choices), entered_index or 0, len(entered_rows)):
+        choice = choices[index]
         name = choice or NO_CHOICE
-        if entered_index is not None and choice == choices[entered_index]:
+        if index == entered_index:
             lines += _entered_choice_lines(name, name_cells, entered_rows)
         else:
             meaning = truncate_at_word(sanitize(field.descriptions[choice]), text_cells)
             lines.append(fit_line(_other_choice_line(name, name_cells, meaning), width))
     hint = f" left and right choose {symbols().separator} {len(choices)} choices"
     return [*lines, make_line(hint, "dim")]
+
+
+def _choose_shown_choices(n_choices: int, entered_index: int, n_entered_rows: int) -> range:
+    """Return the indexes of the choices around the entered one that fit into `CHOICE_ROWS`.
+
+    Further lines of the entered choice take the place of other choices.
+    """
+    n_further_rows = max(n_entered_rows - 1, 0)
+    n_shown = CHOICE_ROWS - n_further_rows
+    first_index = _find_first_shown_choice(n_choices, entered_index, n_shown)
+    return range(first_index, min(first_index + n_shown, n_choices))
 
 
 CHOICE_MARGIN_CELLS = 3
@@ -432,7 +442,11 @@ def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormE
 
 
 def _name_fields(message: str, title_by_option: Mapping[str, str]) -> str:
-    """Replace the options in an error message by the titles of their fields."""
+    """Replace the options in an error message by the titles of their fields.
+
+    `Invalid value for '--size': 0 is too small` becomes `Sample size: 0 is too small`. In a list of
+    options, those without a field are left out.
+    """
     # The message may be about one option, and name it first.
     option_error = OPTION_ERROR.search(message)
     if option_error is not None:
@@ -612,6 +626,7 @@ class CommandFormScreen(BottomDialog[str | None]):
             return
         bar = self.query_one("#form-scope", LineBar)
         bar.show(make_line(" counting ...", "dim"))
+        # Each change of a field calls this method, and so cancels the earlier call (`exclusive`).
         await asyncio.sleep(COUNT_DELAY)
         try:
             form_scope = await self._describe_scope(dict(self._form.field_values))
@@ -783,7 +798,8 @@ async def _read_form_fields(
 ) -> list[FormField]:
     """Return the fields of a command's form, which are its options.
 
-    The initial values are `values`, else those of the form, else those of the command.
+    The initial values are `values`, else those of the form, else those of the command. Only the
+    annotators of a new queue are always those of the workspace.
     """
     defaults = {**form.defaults, **values}
     if form.command == "queue create":

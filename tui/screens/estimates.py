@@ -22,7 +22,13 @@ from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tables.runs import OwnScores
 from fcreview.tables.table import Table
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
+from fcreview.tui.commands import (
+    FORMS,
+    CommandResult,
+    CommandService,
+    FormField,
+    add_run_name_choices,
+)
 from fcreview.tui.figure_scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.figures.estimates import (
     accuracy_range_line,
@@ -72,6 +78,11 @@ MAX_RUN_LINES = 8
 MAX_RUN_LINES_ON_SMALL_SCREEN = 3
 ROWS_BESIDE_SAMPLE = 17
 """Number of rows of a small screen that the lines of a sample do not use."""
+SAMPLE_FRAME_CELLS = 4
+"""Width, in cells, of frame and padding of the panel beside the form."""
+SAMPLE_MARGIN_CELLS = 1
+MIN_FORM_HELP_CELLS = 20
+EXPECTED_INTERVAL_ROWS = 1
 FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw more items of {run}"}
 
 
@@ -190,9 +201,9 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
 
         scope = self._view.runs
         runs = [row for row in all_runs if not scope or row.run in scope]
+
         # The queue files tell which runs have a random sample.
         overview = Overview(runs, self._session.annotator)
-
         progress = await self._session.read(partial(add_queue_progress, overview, self._view))
         others = await self._session.read(read_other_annotators)
         self._default_annotators = format_sample_annotators(others, self._session.annotator)
@@ -401,8 +412,12 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         run = self._selected_run
         sample = self._selected_sample
         is_small = self.has_class("-small")
-        width = self.size.width if is_small else self.size.width // 2 - 4
-        lines = sample_lines(sample, width - 1) if run is not None else []
+        panel_width = self.size.width if is_small else self.size.width // 2 - SAMPLE_FRAME_CELLS
+        lines: list[Line] = []
+        title = "Sample"
+        if run is not None:
+            lines = sample_lines(sample, panel_width - SAMPLE_MARGIN_CELLS)
+            title = f"Sample of {format_run_names(self._runs)[run.run]}"
 
         sample_list = self.query_one("#sample", TextList)
         if is_small:
@@ -412,9 +427,6 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
             sample_list.styles.height = "1fr"
         sample_list.set_lines(lines)
 
-        title = "Sample"
-        if run is not None:
-            title = f"Sample of {format_run_names(self._runs)[run.run]}"
         is_drawn = sample is not None and sample.n_drawn
         legend = "open: annotators disagree" if is_drawn else ""
         self.query_one("#sample-panel", Panel).set_title(title, legend)
@@ -465,9 +477,11 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))
 
         panel_size = self.query_one("#form-panel").size
-        help_lines = self._form.help_lines(max(panel_size.width, 20))
+        help_lines = self._form.help_lines(max(panel_size.width, MIN_FORM_HELP_CELLS))
         self.query_one("#form-help", LineBlock).show(help_lines)
-        n_field_rows = panel_size.height - 1 - max(len(help_lines), 1)
+        # Without help, its place is still one row high.
+        n_help_rows = max(len(help_lines), 1)
+        n_field_rows = panel_size.height - EXPECTED_INTERVAL_ROWS - n_help_rows
         self._form.styles.max_height = max(n_field_rows, 1)
 
     @work(exclusive=True, group="form")
@@ -493,18 +507,19 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         )
         fields = self._name_user_in_help(fill_and_order_fields(described_fields, defaults))
         names = format_run_names(self._runs)
+        title = FORM_TITLES[command].format(run=names[run.run])
 
         # A later call can cancel this one while the fields are replaced. Then they belong to no
-        # run, so that they are replaced again.
+        # run (empty), so that the later call replaces them again.
         self._form_inputs = ()
         self._command = command
         await self._form.set_fields(add_run_name_choices(fields, names))
-
-        title = FORM_TITLES[command].format(run=names[run.run])
         form_panel = self.query_one("#form-panel", Panel)
         form_panel.set_title(title, "Enter: draw and assign the sample")
         self._draw_form_lines()
         self._form_inputs = form_inputs
+
+        # Keys that waited for the form act now.
         self.handle_kept_keys()
 
     def _name_user_in_help(self, fields: Sequence[FormField]) -> list[FormField]:
@@ -588,23 +603,28 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         """
         result = await commands.run(self._command, arguments)
         new_queues = await self._session.read(partial(describe_new_queues, self._queue_names))
+        # The screen no longer keeps all keys that are pressed.
         self._is_running = False
         if not result.is_successful:
-            error = find_form_error(result, self._form.fields)
-            self._message = make_line(error.message, "bad")
-            # Keys that were typed meanwhile were meant for the state after the command.
-            self._held_keys = ()
-            self.set_focus(field)
-            self._draw_selected_run()
+            self._show_failed_command(result, field)
             return
 
-        self.call_after_refresh(self.handle_kept_keys)
         if new_queues:
             self._message = make_line(f"Drawn: {new_queues}", "good")
         else:
             self._message = make_line(find_last_output_line(result))
+        # Keys that need the runs are kept until these are read again. The others act now.
         self._is_loaded = False
+        self.call_after_refresh(self.handle_kept_keys)
         self._load_runs()
+
+    def _show_failed_command(self, result: CommandResult, field: Widget | None) -> None:
+        error = find_form_error(result, self._form.fields)
+        self._message = make_line(error.message, "bad")
+        # Keys that were typed meanwhile were meant for the state after the command.
+        self._held_keys = ()
+        self.set_focus(field)
+        self._draw_selected_run()
 
     def action_cancel(self) -> None:
         self._message = ()
@@ -681,14 +701,18 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
     def must_wait(self, action: str) -> bool:
         """Whether an action must wait until the screen has read what it needs.
 
-        Every action waits for the list of runs. Actions on a run also wait for its sample and form.
+        - All actions but those of the app wait for the list of runs, which the command that draws a
+          sample changes.
+        - `focus_form` and `review_sample` wait for the sample of the run under the cursor.
+        - `focus_form` waits for the form too.
         """
-        # Actions of the app, such as its help, need nothing from this screen.
-        if self._is_running or not self._is_loaded:
+        is_list_current = self._is_loaded and not self._is_running
+        if not is_list_current:
             return not action.startswith("app.")
 
         run = self._selected_run
         needs_sample = action in ("focus_form", "review_sample")
+        # While the user fills in the form, it stays as it is.
         if not needs_sample or run is None or self._form.has_focus_within:
             return False
         sample = self._selected_sample

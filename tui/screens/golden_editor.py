@@ -307,7 +307,8 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
     async def _measure_siblings(self) -> None:
         """Recompute the verdicts on the siblings in all runs, and show them one by one.
 
-        If the user pressed a verdict key in the meantime, close with this verdict.
+        A sibling is a nearly equal question in another category or version. If the user pressed a
+        verdict key in the meantime (`_verdict_key`), close with this verdict.
         """
         error_text = ""
         try:
@@ -317,12 +318,13 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
                     await self._siblings.measure(fix, self._plan, self._reason, self._status)
                     self._draw()
         except Exception as error:
-            # The correction of the item itself can still be saved. A verdict key that was pressed
-            # for all of them is forgotten.
+            # Whatever the reason, the correction of the item itself can still be saved. A verdict
+            # key that was pressed for all of them is forgotten.
             self._plan.is_chosen = False
             self._verdict_key = ""
             error_text = sanitize(str(error) or type(error).__name__)
 
+        # From now on, a verdict key acts at once.
         self._is_complete = True
         self._draw()
         if error_text:

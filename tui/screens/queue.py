@@ -148,8 +148,10 @@ class QueueScreen(GuardedScreen[None]):
         """Whether the overview opens as soon as the runs are known."""
         self._has_loaded = False
         """Whether the first rows have been loaded."""
-        self._is_share_mentioned = False
-        """Whether the message above the list has already pointed to a queue file."""
+        self._may_suggest_queue_file = True
+        """Whether the message above the list may point to a queue file. It does so only once, and
+        only if there is no other message at the start.
+        """
         self._unavailable_key_message = ""
         """Message about the last key without an action here. Empty when it was removed."""
         self._focused_at = 0.0
@@ -214,13 +216,14 @@ class QueueScreen(GuardedScreen[None]):
         only for the first rows of the view.
         """
         belongs_to_list = self.check_action("open", ())
-        if not belongs_to_list:
-            return False
         is_loading = self.pane.is_loading or not self._has_loaded
+        if not belongs_to_list or not is_loading:
+            return False
         if action == "open":
-            return is_loading
-        has_rows = self._has_loaded and not (self.pane.is_changing_view or self.list.is_waiting)
-        return action in LIST_ACTION_NAMES and is_loading and not has_rows
+            return True
+        are_rows_of_view = not (self.pane.is_changing_view or self.list.is_waiting)
+        has_first_rows = self._has_loaded and are_rows_of_view
+        return action in LIST_ACTION_NAMES and not has_first_rows
 
     @property
     def must_keep_keys(self) -> bool:
@@ -260,7 +263,8 @@ class QueueScreen(GuardedScreen[None]):
         name = describe_resumed_queue(self.state)
         if self._start.position is None or not name:
             return
-        self._is_share_mentioned = True
+        # What was resumed matters more than another queue.
+        self._may_suggest_queue_file = False
         if self._session.switch is not None:
             # The user opened the queue a moment ago, and has left nothing.
             return
@@ -276,7 +280,8 @@ class QueueScreen(GuardedScreen[None]):
         action_id = "item.note" if drafts[-1].kind == "note" else "item.golden"
         key = find_action_key_names(self.app).get(action_id, "")
         hint = f". Open the item and press {key} to continue" if key else ""
-        self._is_share_mentioned = True
+        # The draft matters more than another queue.
+        self._may_suggest_queue_file = False
         self.pane.append_message(sanitize(describe_drafts(drafts)) + hint)
 
     def _hint_to_leave_queue(self) -> str:
@@ -353,11 +358,12 @@ class QueueScreen(GuardedScreen[None]):
             self.handle_kept_keys()
             return
 
-        # Keys that were pressed before the runs were read act now.
+        # Keys that were pressed before the runs were read act now. With the overview, they did so
+        # above, because they are for it.
         self.handle_kept_keys()
-        if not self._is_share_mentioned and self.state.file is None:
+        if self._may_suggest_queue_file and self.state.file is None:
             self._suggest_queue_file()
-        self._is_share_mentioned = True
+        self._may_suggest_queue_file = False
         if self._session.shows_welcome and is_on_top:
             self._session.shows_welcome = False
             self.pane.show_message(format_welcome_message(self.app))
@@ -413,11 +419,12 @@ class QueueScreen(GuardedScreen[None]):
 
         return EstimatesScreen(self._session, View(runs=self.state.scope), run)
 
-    def _starts_blind_session(self, menu_name: str, choice: Any, opened_from: str = "") -> bool:
+    def _leave_for_blind_session(self, menu_name: str, choice: Any, opened_from: str = "") -> bool:
         """Start a blind session if the user chose a queue file whose items are reviewed blind.
 
-        Returns False, without an effect, for any other choice and if the session is blind already.
-        In a browser, a message asks the user to start a blind server instead.
+        In a browser, a message asks the user to start a blind server instead. Returns True in both
+        cases: the queue must not be opened here. Returns False, without an effect, for any other
+        choice and if the session is blind already.
 
         `opened_from`: place to which the key for back leads from the queue file.
         """
@@ -447,7 +454,7 @@ class QueueScreen(GuardedScreen[None]):
 
         The key for back returns to the place of the choice.
         """
-        if self._starts_blind_session(choice.menu_name, choice.value, choice.opened_from):
+        if self._leave_for_blind_session(choice.menu_name, choice.value, choice.opened_from):
             return
 
         cursor_before = None
@@ -566,7 +573,7 @@ class QueueScreen(GuardedScreen[None]):
         Without a choice, load the view again if items were reviewed in bulk meanwhile, or if the
         menu cleared the filter.
         """
-        if self._starts_blind_session(menu_name, choice):
+        if self._leave_for_blind_session(menu_name, choice):
             return
         if choice is not None:
             cursor = self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
@@ -580,7 +587,7 @@ class QueueScreen(GuardedScreen[None]):
         """Apply a choice that was made in the command palette, for the menu `menu_name` of
         `QueueMenus`.
         """
-        if self._starts_blind_session(menu_name, choice):
+        if self._leave_for_blind_session(menu_name, choice):
             return
         self.pane.load_view(
             self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from="")
@@ -601,14 +608,18 @@ class QueueScreen(GuardedScreen[None]):
         if level is not None:
             self.pane.load_view(level.cursor)
             self._reopen(level.opened_from)
-            return
-
-        if not can_quit:
+        elif can_quit:
+            self._quit_with_last_key()
+        else:
             quit_key = find_action_key_names(self.app).get("queue.quit", "")
             self.pane.show_message(f"Already at the top level; press {quit_key} to quit")
-            return
-        # A key that was pressed before the list appeared was meant for the screen above it.
-        was_meant_for_list = getattr(self.app, "last_key_time", inf) >= self._focused_at
+
+    def _quit_with_last_key(self) -> None:
+        """Quit the app, unless the last key was pressed before the list appeared. The key was then
+        meant for the screen above it, and only the bell answers.
+        """
+        last_key_time = getattr(self.app, "last_key_time", None)
+        was_meant_for_list = last_key_time is None or last_key_time >= self._focused_at
         if was_meant_for_list:
             self.app.call_later(self.app.run_action, "quit")
         else:

@@ -517,21 +517,17 @@ class QueuePane(Vertical):
         return self._shown.is_narrowed or is_partial_queue or is_queue_file
 
     def _draw_top(self) -> None:
-        """Draw the top line of the screen: the path, and how much is reviewed.
-
-        Item screens show the progress and the names of the runs too, so the session gets them.
-        """
+        """Draw the top line of the screen: the path, and how much is reviewed."""
         runs = self._displayed_runs
         state = self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._find_progress(total)
-        self._session.progress = progress
-        opened_runs = self._menus.runs or ()
-        self._session.opened_run_names = tuple(run.run_name for run in opened_runs)
+        self._share_with_item_screens(progress)
 
         crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
         path = (*self._session.root_breadcrumb, *crumbs)
-        # The number is of whole runs. In blind mode, the reviews of others are hidden.
+        # How many items others reviewed is counted for whole runs, so it would be wrong for a part
+        # of them. In blind mode, the reviews of others are hidden.
         hides_others = state.blind or self._shows_part
         progress_line = header.top_progress_line(
             self._session.annotator,
@@ -541,6 +537,12 @@ class QueuePane(Vertical):
         )
         for line in self.screen.query(TopLine):
             line.show_path(path, progress_line)
+
+    def _share_with_item_screens(self, progress: ReviewProgress | None) -> None:
+        """Give the session the progress and the names of the runs, which item screens show too."""
+        self._session.progress = progress
+        opened_runs = self._menus.runs or ()
+        self._session.opened_run_names = tuple(run.run_name for run in opened_runs)
 
     def _find_progress(self, total: header.RunTotals) -> ReviewProgress | None:
         """Return how many of the listed items the annotator has reviewed. None if that is not
@@ -649,11 +651,15 @@ class QueuePane(Vertical):
 
         activity = header.describe_loading(self._state, self._menus.selected_runs)
         text = progress_message(activity, seconds, self._cancel_key)
-        if not self.is_changing_view and not self.list.is_waiting:
+        is_other_view = self.is_changing_view or self.list.is_waiting
+        if is_other_view:
+            self._hide_rows(text)
+        else:
             # The same view is loaded again, so its rows stay on screen.
             self.show_message(text)
-            return
 
+    def _hide_rows(self, text: str) -> None:
+        """Show the requested view without rows, and in their place a text."""
         self._shown = self._requested
         self.list.show_waiting(text)
         self._draw_header()
@@ -667,13 +673,19 @@ class QueuePane(Vertical):
         example a saved one, is removed with a message. A later call cancels this one (`exclusive`).
         """
         named_item = self._first_item
-        is_first_page = self._page is None
         item_to_open = None
+        # A store that was just opened has read the reviews, and may have warnings.
+        is_first_page = self._page is None
         try:
             if named_item is not None:
                 item_to_open = await self._loader.find_item_number(named_item, requested.run)
                 cursor = CursorPosition(item_to_open, cursor.line)
-            request = QueueRequest(requested.view, cursor, not is_first_page, self.opens_unreviewed)
+            request = QueueRequest(
+                requested.view,
+                cursor,
+                refresh=not is_first_page,
+                opens_unreviewed=self.opens_unreviewed,
+            )
             page = await self._loader.load_page(request)
             if is_first_page and not message:
                 message = await self._loader.load_store_warnings()
@@ -691,6 +703,8 @@ class QueuePane(Vertical):
             message = f"No item has the id {named_item}"
         self._show_page(page, requested, message)
 
+        # Without a named item, the request may open the first item that the annotator has not
+        # reviewed.
         if self.opens_unreviewed:
             item_to_open = page.unreviewed
             self.opens_unreviewed = False

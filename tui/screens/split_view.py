@@ -150,21 +150,29 @@ class SplitView(Horizontal):
 
         if is_item_focused and not self._is_taking_over:
             # The list can have changed a moment ago, so that the pane does not know its item yet.
+            # This must be before the pane has the focus, because then it keeps its item.
             self._show_current_item()
         self.is_item_focused = is_item_focused
         self.item_pane.follows_list = not is_item_focused
         self._draw_focus()
         self.item_pane.draw_bars()
-        if not is_item_focused:
-            self._show_current_item()
-            return
 
+        if is_item_focused:
+            self._start_review(self.item_pane)
+        else:
+            self._show_current_item()
+
+    def _start_review(self, item_pane: ItemPane) -> None:
+        """Let the pane, which has got the focus, show its item without delay and measure the pace.
+
+        No review is possible until the list knows the item. But the item of another screen that
+        this pane takes over does not come from the list.
+        """
         is_row_missing = self._queue.is_loading or self._is_row_at_cursor_missing
         if is_row_missing and not self._is_taking_over:
-            # No review is possible until the list knows the item.
-            self.item_pane.is_awaiting_list = True
+            item_pane.is_awaiting_list = True
         self._show_requested_item()
-        self.item_pane.item_reviewer.start_measuring_pace()
+        item_pane.item_reviewer.start_measuring_pace()
 
     @property
     def _is_row_at_cursor_missing(self) -> bool:
@@ -239,15 +247,18 @@ class SplitView(Horizontal):
             if not is_being_created:
                 self.call_after_refresh(self._create_item_pane)
             return
-
         self._request_item(self.item_pane, row, reread)
-        if not self.item_pane.visible:
+        self._reveal(self.item_pane)
+
+    def _reveal(self, item_pane: ItemPane) -> None:
+        """Show a pane that was hidden beside an empty list, with its focus."""
+        if not item_pane.visible:
             # The item from before the list was read again does not appear once more.
-            self.item_pane.hide_outdated_item()
-            self.item_pane.visible = True
+            item_pane.hide_outdated_item()
+            item_pane.visible = True
         # Textual takes the focus from a hidden pane.
         if self.is_item_focused and self.screen.focused is None:
-            self.screen.set_focus(self.item_pane.text)
+            self.screen.set_focus(item_pane.text)
 
     def _request_item(self, item_pane: ItemPane, row: QueueRow, reread: bool) -> None:
         """Show the item of a row in the item pane.

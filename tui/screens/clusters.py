@@ -447,9 +447,10 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         return replace(view, where=add_terms(view.where, FAILING_FILTER, *filter_terms))
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
-        """Return the table of clusters. None until the clusters are counted."""
+        """Return the table of clusters, and keep its rows. None until the clusters are counted."""
         grouping = self._state.grouping
         unfolded = self._state.unfolded
+        # Several groupings are made from the counts of one, so not each is counted itself.
         counts = self._state.counts.get(get_computed_grouping(grouping))
         if counts is None:
             self._rows = []
@@ -521,7 +522,8 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         # Only some benchmarks have decisive steps. For others, this last grouping is left out.
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(count.clusters) for count in counts)
-        n_groupings = len(GROUPINGS) if has_steps else BY_DECISIVE_STEP
+        n_groupings_before_steps = BY_DECISIVE_STEP
+        n_groupings = len(GROUPINGS) if has_steps else n_groupings_before_steps
         self._state.grouping = (self._state.grouping + 1) % n_groupings
 
         # A grouping is counted when it is chosen for the first time.

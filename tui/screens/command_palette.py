@@ -68,6 +68,8 @@ together otherwise.
 MAX_CELLS = 200
 """Largest displayed width of a label or a help text, in cells."""
 KIND_CELLS = 8
+"""Width, in cells, of the kind, with the blank before it."""
+KEY_CELLS = 6
 """Width of the column with the kind of a command, in cells."""
 EXACT_SCORE = 10_000
 """Score of a command with a typed argument, and of an item whose whole id was typed."""
@@ -105,7 +107,8 @@ class PaletteCommand:
 
         Markup is not parsed.
         """
-        kind_and_key = f" {self.kind:7}{self.key:>6}  "
+        padded_kind = f" {self.kind}".ljust(KIND_CELLS)
+        kind_and_key = f"{padded_kind}{self.key:>{KEY_CELLS}}  "
         label = truncate(self.label, MAX_CELLS)
         text = kind_and_key + label
         shown_argument = sanitize(argument) or self.argument
@@ -628,9 +631,10 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         if not is_query_current or not are_commands_listed:
             return False
 
-        # A search that still runs is the one for items.
+        # There are two searches, so another one that still runs is the one for items.
         are_items_listed = not running_searches
-        return are_items_listed or not needs_items or self._has_moved
+        must_list_items = needs_items and not self._has_moved
+        return are_items_listed or not must_list_items
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
         """Run the method of a key after the methods of earlier keys."""
@@ -828,9 +832,10 @@ def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     """Return the positions of the letters of `word` in this order, such as `gw` in `golden wrong`.
 
     The first letter must start a word of the text. Each other letter follows directly or, if
-    possible, starts a word. The result is empty if a letter is missing or the gaps are too long.
+    possible, starts a word. Only the first place with all letters counts. The result is empty if
+    there is none, or if its gaps are so long that it is a match by chance.
     """
-    max_skipped_letters = 3 * len(word) + 6
+    max_skipped_letters = MAX_SKIPPED_PER_LETTER * len(word) + MAX_SKIPPED_OF_SHORT_WORD
     for start in range(len(text)):
         if text[start] != word[0] or not _is_word_start(text, start):
             continue
@@ -841,9 +846,17 @@ def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     return []
 
 
+MAX_SKIPPED_PER_LETTER = 3
+MAX_SKIPPED_OF_SHORT_WORD = 6
+"""Letters that a match may skip in addition, so that two letters can stand for two long words."""
+
+
 def _find_letters_from(text: str, word: str, start: int) -> list[int]:
     """Return the positions of the letters of `word`, the first at `start`. Empty if one is
     missing.
+
+    A letter that does not follow the one before it is rather the beginning of a later word, such as
+    `w` of `gw` in `go down wrong`.
     """
     positions = [start]
     for letter in word[1:]:
@@ -851,7 +864,8 @@ def _find_letters_from(text: str, word: str, start: int) -> list[int]:
         index = text.find(letter, next_index)
         if index < 0:
             return []
-        if index != next_index:
+        is_adjacent = index == next_index
+        if not is_adjacent:
             index = _find_word_with_letter(text, letter, index)
         positions.append(index)
     return positions

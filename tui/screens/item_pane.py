@@ -319,19 +319,28 @@ class ItemPane(Vertical):
 
         Without a message, offer to continue a text that the annotator did not save.
         """
-        self._stop_hiding_item()
-        # What belonged to the item before: the summary at the end of the queue, and the target of
-        # the verdict keys.
-        self.show_summary(())
-        self._is_target_at_cursor = False
-        # A key that was pressed before the item appeared must not review it.
-        self._key_guard.record_new_item(is_from_list=self._from_list)
-        self._from_list = False
-
+        self._forget_last_item()
         self._message = message
         if message == NO_MESSAGE:
             self._message = self._offer_draft(displayed)
 
+        self._open_document(displayed)
+        self._move_to_first_unanswered_verdict()
+        self.refresh_bindings()
+        self.position = displayed.navigator.position
+        self._run_when_drawn(displayed.navigator.item)
+
+    def _forget_last_item(self) -> None:
+        """Reset what belonged to the item before: the summary at the end of the queue, the target
+        of the verdict keys, and keys that were pressed before the new item appears.
+        """
+        self._stop_hiding_item()
+        self.show_summary(())
+        self._is_target_at_cursor = False
+        self._key_guard.record_new_item(is_from_list=self._from_list)
+        self._from_list = False
+
+    def _open_document(self, displayed: DisplayedItem) -> None:
         # The first item gets a new cursor. Later ones keep its folds.
         if self.text.document_cursor is None:
             self.text.open(self._make_cursor(displayed))
@@ -344,10 +353,6 @@ class ItemPane(Vertical):
         self._prefetcher.prefetches_other_runs = shows_other_runs
         if displayed.other_runs is not None:
             self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
-        self._move_to_first_unanswered_verdict()
-        self.refresh_bindings()
-        self.position = displayed.navigator.position
-        self._run_when_drawn(displayed.navigator.item)
 
     def _offer_draft(self, displayed: DisplayedItem) -> StatusMessage:
         """Return a message about a text on the item that the annotator did not save."""
@@ -622,14 +627,19 @@ class ItemPane(Vertical):
     def action_score(self, value: int) -> None:
         """Give the answer of the target, the score or the override reason with this number."""
         subject = self._subject_at_key_press()
-        if subject is not None and subject.question.digit_answers:
+        if subject is None:
+            return
+        if subject.question.digit_answers:
             self._give_digit_answer(subject.question.digit_answers, value)
             return
-        # Without scores, a digit gives the reason for the last override, whatever item is shown.
-        if subject is not None and find_score_criteria(subject.detail):
-            subject = self._subject_on_screen_for_a_while()
-        if subject is not None:
+        if not find_score_criteria(subject.detail):
+            # The digit gives the reason for the last override, whatever item is shown.
             self.item_reviewer.record_score_or_move_cursor(subject, value)
+            return
+        # As for a verdict, the user must have seen the item that they score.
+        scored_subject = self._subject_on_screen_for_a_while()
+        if scored_subject is not None:
+            self.item_reviewer.record_score_or_move_cursor(scored_subject, value)
 
     def _give_digit_answer(self, answers: Sequence[DigitAnswer], number: int) -> None:
         """Record the answer with this number, from 1."""

@@ -487,8 +487,8 @@ class OverviewScreen(GuardedScreen[ListChoice]):
             if run.run not in overview.sampled_runs or run.run in self._estimated_runs:
                 continue
             estimate = await self._loader.load_estimate(run, is_low_priority=True)
-            # A later call can cancel this one at each `await`, and omits the runs that have an
-            # estimate. So the reviews are counted before the estimate is stored.
+            # A later call can cancel this one at each `await`, and omits the runs whose estimate is
+            # stored. So all other data of the run, which is awaited too, is stored before it.
             if estimate is not None:
                 overview.seen_review_counts[run.run] = await self._count_seen_reviews(run)
             overview.estimates[run.run] = estimate

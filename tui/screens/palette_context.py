@@ -166,12 +166,13 @@ class PaletteContext:
         if self._queue is None or self._is_queue_on_top:
             return []
 
-        excluded = {action.action for action in self.actions} | self._queue.hidden_actions
+        own_actions = {action.action for action in self.actions}
+        hidden_ids = self._queue.hidden_actions
         actions = []
         for screen_name in QUEUE_SCREENS:
             action_id = f"queue.{screen_name}"
             action = ACTIONS[action_id]
-            if action_id not in excluded and action.action not in excluded:
+            if action_id not in hidden_ids and action.action not in own_actions:
                 actions.append(action)
         return actions
 
@@ -361,22 +362,24 @@ class PaletteContext:
         already exists under this name.
         """
 
-        def run_or_ask_again(answer: str | None) -> None:
-            new_argument = (answer or "").strip()
-            if not new_argument:
-                return
-            is_confirmed = new_argument == argument
+        def run_with_answer(answer: str | None) -> None:
+            entered = (answer or "").strip()
+            if entered:
+                self.run_with_argument(prompt, run, is_taken, entered)
+
+        def replace_if_confirmed(answer: str | None) -> None:
+            # Entering the same name again confirms it. Another name is checked like the first one.
+            is_confirmed = (answer or "").strip() == argument
             if is_confirmed:
-                run(new_argument)
+                run(argument)
             else:
-                self.run_with_argument(prompt, run, is_taken, new_argument)
+                run_with_answer(answer)
 
         if not argument:
-            self.app.push_screen(AskScreen(f"{prompt}:", ""), run_or_ask_again)
+            self.app.push_screen(AskScreen(f"{prompt}:", ""), run_with_answer)
         elif is_taken(argument):
-            # Entering the same name again confirms it. Another name is checked like the first one.
             question = "Already exists. Press Enter to replace it:"
-            self.app.push_screen(AskScreen(question, argument), run_or_ask_again)
+            self.app.push_screen(AskScreen(question, argument), replace_if_confirmed)
         else:
             run(argument)
 

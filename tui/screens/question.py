@@ -69,6 +69,10 @@ MIN_COLUMNS_WIDTH = 140
 """Minimum screen width, in cells, for the golden answer and the answers side by side."""
 QUESTION_WIDTH_SHARE = 0.4
 MIN_QUESTION_ROWS = 4
+PANEL_MARGIN = 4
+"""Width, in cells, of the frame of a panel with the blanks inside."""
+SMALL_PANEL_MARGIN = 1
+"""Width, in cells, of the blank before the lines of a panel without a frame."""
 ROWS_BESIDE_PANELS = 6
 """Rows of a wide screen that are not for the lines of its panels."""
 HIDDEN_ANSWERS = "Other runs are hidden until you review this question in a run"
@@ -239,7 +243,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         panel.set_title("Question", sanitize(self._question.detail.row.category), flat_facts=True)
 
         size = self.app.size
-        margin = 1 if is_small_screen(size) else 4
+        margin = SMALL_PANEL_MARGIN if is_small_screen(size) else PANEL_MARGIN
         item = self._question.detail.displayed_item
         is_beside_answers = self.has_class("columns")
         if is_beside_answers:
@@ -248,6 +252,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             lines = question_lines(item, cells, max_rows)
             lines += docs_lines(item, cells, max_rows - len(lines))
         else:
+            # The question takes a third of the screen, of which the title needs a row.
             max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
             lines = question_lines(item, size.width - margin, max_rows)
 

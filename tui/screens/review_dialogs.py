@@ -83,12 +83,12 @@ class FaultScreen(BottomDialog[Fault | None]):
 
         hints = list_key_hints(self)
         room = cells - question.width
-        letters = key_hints_line(hints, room, len(hints))
+        letters = key_hints_line(hints, room, n_always_shown=len(hints))
         fits_on_one_line = line_width(letters) <= room
         if fits_on_one_line:
             lines: list[Line] = [(*question.build(), *letters)]
         else:
-            lines = [question.build(), key_hints_line(hints, cells, 0)]
+            lines = [question.build(), key_hints_line(hints, cells, n_always_shown=0)]
         self.query_one(LineBlock).show(lines)
 
 
@@ -309,8 +309,8 @@ class TagsScreen(BottomDialog[list[str] | None]):
         super().__init__()
         self._about = name
         self._tags = list(tags)
-        self._before = list(selected)
-        self._used = load_used
+        self._selected_before = list(selected)
+        self._load_used = load_used
         self._label = label
         self._source = TagSource(self._tags, set(selected))
 
@@ -329,7 +329,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
             if action_id in key_names:
                 key_by_number[number] = key_names[action_id]
         new_key = key_names.get("tags.new", "")
-        self._source = TagSource(self._tags, set(self._before), new_key, key_by_number)
+        self._source = TagSource(self._tags, set(self._selected_before), new_key, key_by_number)
         self._draw(0)
         self._load_used_tags()
 
@@ -343,7 +343,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
     @work()
     async def _load_used_tags(self) -> None:
-        used = await self._used() if self._used is not None else []
+        used = await self._load_used() if self._load_used is not None else []
         self._tags += [tag for tag in used if tag not in self._tags]
         self._draw(self._cursor)
 
@@ -384,12 +384,14 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
     @property
     def unsaved_input(self) -> str:
-        return "" if self._source.selected == set(self._before) else f"the {self._label}"
+        return "" if self._source.selected == set(self._selected_before) else f"the {self._label}"
 
     def action_save(self) -> None:
         selected = [tag for tag in self._tags if tag in self._source.selected]
         self.dismiss(
-            selected if self._label != "tags" or set(selected) != set(self._before) else None
+            selected
+            if self._label != "tags" or set(selected) != set(self._selected_before)
+            else None
         )
 
 

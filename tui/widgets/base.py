@@ -328,15 +328,19 @@ class GuardedScreen(Screen[T]):
 
         # A screen without widgets keeps all other keys.
         has_widgets = self.is_mounted
-        if has_widgets:
-            was_already_kept = event is self._released_key
-            if was_already_kept or self._must_ignore_any(actions):
-                return False
-            must_wait = self.must_keep_keys or self._must_wait_for_any(actions)
-            if not self._held_keys and not must_wait:
-                return False
+        if has_widgets and not self._comes_too_early(event, actions):
+            return False
         self._held_keys += (event,)
         return True
+
+    def _comes_too_early(self, event: events.Key, actions: Iterable[str]) -> bool:
+        """Whether a screen with widgets keeps a key, which starts one of the actions."""
+        is_released = event is self._released_key
+        # An ignored key needs no place among the kept ones.
+        if is_released or self._must_ignore_any(actions):
+            return False
+        follows_kept_keys = bool(self._held_keys)
+        return follows_kept_keys or self.must_keep_keys or self._must_wait_for_any(actions)
 
     def _must_ignore_any(self, actions: Iterable[str]) -> bool:
         return any(self.must_ignore(action) for action in actions)
@@ -355,10 +359,11 @@ class GuardedScreen(Screen[T]):
         if self._must_wait_for_any(self._action_names(first_key)):
             return
 
-        # The key is sent again, and must not be kept a second time.
+        # The app gets the key once more, and must not keep it a second time.
         self._released_key = first_key
         self._held_keys = tuple(later_keys)
         self.app.post_message(first_key)
+        # When the app and the screen have handled this key, the next one follows.
         self.app.call_later(call_after_sent_keys, self.app, self._handle_next_key_after_refresh)
 
     def _handle_next_key_after_refresh(self) -> None:

@@ -222,8 +222,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         if self.size:
             layout.top = layout.clamp_top(top)
         else:
+            # A hidden view has no size. When it is shown again, its size differs from this one, so
+            # that the document is laid out.
             layout.top = top
-            # A hidden view must be laid out when it is shown again.
             self._drawn_size = self.size
         self.document_layout = layout
         self.cursor = cursor
@@ -300,7 +301,8 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.document_layout.resize(self.cells, max(self.size.height, 1))
             for revealed in self._revealed:
                 revealed.reveal_in(self.document_layout)
-            # While the view had no size, all calls of `reveal` were kept. Now the last two matter.
+            # While the view had no size, all calls of `reveal` were kept. Now only the last one and
+            # the one before it matter, as in a view with a size.
             self._revealed = self._revealed[-2:]
         self._strips = self._render_strips()
 

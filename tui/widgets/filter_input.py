@@ -193,8 +193,8 @@ class FilterInput(SafeInput):
 def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> str:
     """Return a line with a caret below an error, and the message on the side that has room for it.
 
-    If neither side has enough room, the caret moves to the left. `caret_cells`: position of the
-    error.
+    If neither side has enough room, the caret moves to the left, as far as the message needs. A
+    caret near the beginning moves to the prompt. `caret_cells`: position of the error.
     """
     caret_and_message = f"^ {message}"
     message_and_caret = f"{message} ^"
@@ -206,10 +206,11 @@ def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> 
         indent = caret_cells + 1 - needed_cells
         return " " * indent + message_and_caret
 
-    # A caret at the beginning of the text points to the prompt if it is moved only a little.
-    indent = 0
-    if caret_cells >= MIN_MOVED_CARET_CELLS:
-        indent = min(caret_cells, max(line_cells - needed_cells, 0))
+    is_near_beginning = caret_cells < MIN_MOVED_CARET_CELLS
+    if is_near_beginning:
+        # Moved a little, the caret would point to a wrong place of the text.
+        return caret_and_message
+    indent = min(caret_cells, max(line_cells - needed_cells, 0))
     return " " * indent + caret_and_message
 
 

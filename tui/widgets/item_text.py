@@ -20,6 +20,7 @@ from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
 from fcreview.tui.item_view.cursor import (
+    ONLY_IN_PAGER,
     Cursor,
     find_header_index,
     first_difference_index_inside,
@@ -441,10 +442,10 @@ class ItemText(DocumentView):
             self._warn(f"no match for {sanitize(text)}")
             return
 
-        # Moving may have unfolded blocks.
+        # The cursor is on the block of the match. To get there, other blocks may have unfolded.
         self._show_blocks(top)
         message = f"match {match.number} of {match.count}"
-        is_folded = match.row < 0
+        is_folded = match.row == ONLY_IN_PAGER
         if is_folded:
             open_key = self.required_cursor.options.open_key
             message += f" · in folded text; press {open_key} to open it"

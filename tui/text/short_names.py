@@ -333,20 +333,24 @@ def _cut_before_and_keep_last_word(text: str, start: int, width: int) -> str:
     """Omit what is before the index `start`, and keep the last word, which often is the number of
     the item: `…single_f…_31`.
 
-    Without room for both, only the text from `start` is kept.
+    If the text from `start` fits, or if there is no room for both, only this text is kept.
     """
     ellipsis = symbols().ellipsis
+    text_from_start = ellipsis + text[start:]
+    if display_width(text_from_start) <= width:
+        return text_from_start
+
     # The last word begins where the one before it ends, with a sign such as `_`.
     last_word_start = max(_find_word_ends(text), default=len(text))
     ending = ellipsis + text[last_word_start:]
     middle_cells = width - display_width(ending)
-    has_middle = start < len(text) - len(ending)
-    if middle_cells < MIN_MIDDLE_CELLS or not has_middle:
+    is_middle_longer_than_ellipsis = start + len(ellipsis) < last_word_start
+    if middle_cells < MIN_MIDDLE_CELLS or not is_middle_longer_than_ellipsis:
         return _cut_before(text, start, width)
 
-    # The ending begins with the ellipsis, so the one after the middle is removed.
-    middle = truncate(ellipsis + text[start:], middle_cells + display_width(ellipsis))
-    return middle.removesuffix(ellipsis) + ending
+    # The ending begins with the ellipsis, so the one after the cut middle is removed.
+    cut_middle = truncate(text_from_start, middle_cells + display_width(ellipsis))
+    return cut_middle.removesuffix(ellipsis) + ending
 
 
 def measure_common_prefix(texts: Sequence[str]) -> int:

@@ -324,6 +324,13 @@ def test_ids_that_differ_in_their_middle_keep_it_and_their_end():
     assert shorten_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
 
 
+def test_an_id_whose_differing_rest_fits_has_its_last_word_once():
+    beginning = "multi_turn_long_context_composite_"
+    rest = "weather_mos_31"
+    shown = shorten_ids([f"{beginning}X{rest}", f"{beginning}Y{rest}"], 20)
+    assert list(shown.values()) == [f"…_X{rest}", f"…_Y{rest}"]
+
+
 def test_run_names_keep_their_first_words_and_differ():
     names = ["claude-3-5-sonnet-20240620", "google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"]
     assert shorten_run_names(names, 30) == {}

@@ -1272,7 +1272,8 @@ def _find_mentioned_argument(arguments: Sequence[_ArgumentOfCall], reason: str) 
         _, _, statement = reason.partition(": ")
     candidates = [argument for argument in arguments if _begins_with_name(statement, argument.name)]
     for argument in candidates:
-        if f"({argument.function}" in reason:
+        # The check of the golden answer adds the name of the function in brackets.
+        if f"({argument.function})" in reason:
             return argument.index
     return candidates[0].index if candidates else None
 

@@ -312,6 +312,19 @@ def test_cursor_starts_at_suspect_call() -> None:
     assert "suspect" not in hidden and "undocumented" not in hidden
 
 
+def test_a_suspect_argument_is_found_by_the_whole_name_of_its_function() -> None:
+    detail = make_detail(
+        make_item(
+            [golden_call("play", y=1), golden_call("play_next", 1, y=2)],
+            [predicted_call("play", y=8), predicted_call("play_next", 1, y=9)],
+        )
+    )
+    text = "undocumented argument: y is not in the function docs (play_next)"
+    options = DisplayOptions(suspicion=Suspicion(0.6, True, text, (text,)))
+    cursor = Cursor(detail, "alice", options=options)
+    assert cursor.block.key == "turn:1/call:2/arg:y"
+
+
 def test_labels_of_the_response_come_from_a_judge() -> None:
     item = Item("a", "b")
     item.verdicts = [

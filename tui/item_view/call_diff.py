@@ -708,8 +708,9 @@ def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
         return TextWindow(text, 0)
 
     # A quarter of the window is before the position, unless the beginning of the text fits too.
+    # Wide characters before it take up to half of the window, so the position stays visible.
     n_chars_before = cells // 4
-    fits_from_beginning = position <= cells - n_chars_before
+    fits_from_beginning = display_width(text[:position]) <= cells - n_chars_before
     start = 0 if fits_from_beginning else max(0, position - n_chars_before)
 
     cells_without_ellipses = cells - 2

@@ -314,6 +314,11 @@ def test_changed_span_excludes_common_start_and_end() -> None:
     assert ("x" * 500 + "Y")[500] == window[500 - cut]
 
 
+def test_a_text_of_wide_characters_is_cut_around_the_position() -> None:
+    window, cut = cut_text_around("東" * 50 + "Y" + "京" * 50, 50, 80)
+    assert window[50 - cut] == "Y" and display_width(window) <= 80
+
+
 def test_argument_rows_have_their_states() -> None:
     rows = build_argument_rows(WEATHER.golden[0], WEATHER.predicted[0], WEATHER.pairs[0].diff)
     assert [row.state for row in rows] == ["=", "!", "+"]

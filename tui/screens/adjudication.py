@@ -98,6 +98,7 @@ class DisagreementCursor(Cursor):
         """Build the blocks of the item, with a line that marks the part on which annotators
         disagree.
         """
+        # A dataclass with slots is a new class, so `super()` without arguments fails.
         Cursor._build_blocks(self, cursor_block_key)
         if self.case is None or self.case.disagreement.target == ITEM:
             return

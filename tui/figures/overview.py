@@ -415,6 +415,7 @@ def _lay_out_run_table_with_long_titles(
     upper_columns = [replace(column, title="") for column in columns]
     lower_columns = list(columns)
     short_names = shorten_ids(categories, MAX_CATEGORY_CELLS)
+    used_cells = 0
     for name in categories:
         title = _split_category_title(short_names.get(name, sanitize(name)))
         column = FixedColumn(
@@ -423,8 +424,8 @@ def _lay_out_run_table_with_long_titles(
             partial(_category_cell, name, title.width),
             gap=" ",
         )
-        room -= fixed_columns_width([column])
-        if room < 0:
+        used_cells += fixed_columns_width([column])
+        if used_cells > room:
             break
         lower_columns.append(column)
         upper_columns.append(replace(column, title=title.upper.center(title.width)))

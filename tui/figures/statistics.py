@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -219,17 +219,15 @@ def pairwise_heat_maps(
     names: set[str] = set()
     for coefficient in pairs:
         names.update(coefficient.annotators)
-
-    label_texts = [EQUAL_TITLE, *(sanitize(name) for name in names)]
-    longest_label = max(display_width(text) for text in label_texts)
-    label_cells = min(longest_label, LABEL_CELLS) + 1
+    label_cells = _choose_pair_label_width(names)
 
     # Each annotator has a column, and a row below the heading.
     n_fitting_columns = (width - label_cells) // PAIR_CELLS
     n_fitting_rows = max_lines - 1
     n_fitting = max(min(n_fitting_rows, n_fitting_columns), 0)
     shown_names = sorted(names)[:n_fitting]
-    if len(shown_names) < 2:
+    has_pair = len(shown_names) >= 2
+    if not has_pair:
         return HeatMaps([], 0)
 
     equal = _draw_heat_map(
@@ -241,6 +239,13 @@ def pairwise_heat_maps(
     has_room_for_both = 2 * line_width(equal[0]) + GAP <= width
     maps = [equal, kappa] if has_room_for_both else [equal]
     return HeatMaps(join_boxes(maps), len(shown_names))
+
+
+def _choose_pair_label_width(names: Iterable[str]) -> int:
+    """Return the width of the first column: the longest name or title, and a blank."""
+    label_texts = [EQUAL_TITLE, *(sanitize(name) for name in names)]
+    longest_label = max(display_width(text) for text in label_texts)
+    return min(longest_label, LABEL_CELLS) + 1
 
 
 EQUAL_TITLE = "equal %"

@@ -376,18 +376,17 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     bar_cells = _choose_reason_bar_width(shown_groups, cells_after_count)
     meaning_cells = cells_after_count - bar_cells - REASON_GAP_CELLS
 
+    # The second line of a reason begins below the bar.
+    indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
     lines: list[Line] = []
     for group in shown_groups:
+        name = name_group_by_meaning(group, BY_ERROR_TYPE)
         first_line = LineBuilder()
         first_line.add(f"{group.count:>{count_cells},}{REASON_GAP}", "strong")
         first_line.add_line(share_bar(group.count / largest_count, bar_cells, "fail"))
         first_line.add(REASON_GAP)
-        name = name_group_by_meaning(group, BY_ERROR_TYPE)
         first_line.add(truncate(name.name, meaning_cells))
         lines.append(first_line.build())
-
-        # The second line begins below the bar.
-        indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
         lines.append((indent, *_failure_example_line(group, name.code, cells_after_count)))
     return lines
 

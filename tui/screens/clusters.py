@@ -142,6 +142,7 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
 
     If the items are from several runs, the name of the run follows the id.
     """
+    # At most a third of the line is for ids, and a fifth for names of runs.
     id_cells = _column_cells([sanitize(row.id) for row in review.rows], cells // 3)
     run_names = [format_run_name(row) for row in review.rows]
     run_cells = _column_cells(run_names, cells // 5)

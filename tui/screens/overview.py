@@ -593,12 +593,13 @@ class OverviewScreen(GuardedScreen[ListChoice]):
             return
         self._drawn_runs = drawn
 
-        # The panel is as high as the table.
         table = build_run_table(self._overview, self._runs, width, self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         upper_heading = self.query_one("#runs-upper-heading", LineBar)
         upper_heading.display = bool(table.upper_heading)
         upper_heading.show(((" ", ""), *table.upper_heading))
+
+        # The panel is as high as the table.
         run_list = self._get_list("runs")
         run_list.styles.height = max(min(len(table.lines), self._max_run_lines), 1)
         run_list.set_lines(table.lines)

@@ -457,26 +457,31 @@ class QueueScreen(GuardedScreen[None]):
         if self._leave_for_blind_session(choice.menu_name, choice.value, choice.opened_from):
             return
 
+        # The level above is the list below the overview or the estimates, as it was.
         cursor_before = None
         if is_on_overview(choice.opened_from):
             cursor_before = self._levels.leave_lists_of_overview()
+        if cursor_before is None:
+            cursor_before = self.pane.cursor_position
         settings_before = self.state.settings
-        hid_items = self.state.order_hides_items
-
-        # The overview and the estimates are about all items, so the choice replaces the filters.
-        self.state.show_all_runs()
-        if choice.menu_name == "clusters" or (choice.menu_name == "runs" and hid_items):
-            # Clusters group failures, and a run is chosen for its failures.
-            self.state.select_order("failures")
-        self._menus.select(choice.menu_name, choice.value)
-        self._levels.push_level(
-            settings_before, cursor_before or self.pane.cursor_position, choice.opened_from
-        )
+        self._replace_filters(choice)
+        self._levels.push_level(settings_before, cursor_before, choice.opened_from)
 
         if choice.menu_name == "file":
             self.pane.load_and_open_unreviewed()
         else:
             self.pane.load_view(CursorPosition())
+
+    def _replace_filters(self, choice: ListChoice) -> None:
+        """List what the user chose from all items, because the overview and the estimates are about
+        all items.
+        """
+        hid_items = self.state.order_hides_items
+        self.state.show_all_runs()
+        if choice.menu_name == "clusters" or (choice.menu_name == "runs" and hid_items):
+            # Clusters group failures, and a run is chosen for its failures.
+            self.state.select_order("failures")
+        self._menus.select(choice.menu_name, choice.value)
 
     def _reload_view(self, cursor_item: int | None) -> None:
         """Load the view again, because reviews may have changed it.

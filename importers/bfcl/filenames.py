@@ -316,7 +316,7 @@ def _describe_ignored_file(path: Path) -> str | None:
     if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
-        # These files are parts of the dataset, which the user knows.
+        # Dataset files need no notice.
         return ""
     return None
 

@@ -358,6 +358,9 @@ class _ComparedReplies:
 
     @property
     def are_of_results(self) -> bool:
+        """Whether at least half of the compared replies are equal. True, too, if none could be
+        compared.
+        """
         return self.n_equal * 2 >= self.n_compared
 
 

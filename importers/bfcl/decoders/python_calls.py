@@ -406,7 +406,8 @@ def clean_coder1(text: str) -> str:
 def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
     reply = require_text(result).replace("\n", "")
-    # The brackets that V1 adds have a blank inside, so that the quotes behind them stay.
+    # As in the handlers of V1, the added brackets have a blank inside. So in a reply without
+    # brackets, the quotes around calls stay, and such calls cannot be decoded.
     opening, closing = ("[ ", " ]") if context.is_v1 else ("[", "]")
     if not reply.startswith("["):
         reply = opening + reply

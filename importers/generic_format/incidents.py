@@ -69,9 +69,12 @@ def _find_last_reply(conversation: ParsedConversation) -> ParsedMessage | None:
 
 
 def _is_empty(reply: ParsedMessage) -> bool:
-    """Whether a reply has neither a text nor a call. Reasoning alone is no reply."""
-    has_other_content = reply.calls or reply.notes or reply.unknown_parts or reply.is_refusal
-    return not has_other_content and not reply.text.strip()
+    """Whether a reply has neither a text nor a call. Reasoning alone is no reply, but a refusal is
+    one, which Anthropic states without a text.
+    """
+    is_refusal = reply.is_refusal or reply.stop_reason == "refusal"
+    has_other_content = reply.calls or reply.notes or reply.unknown_parts
+    return not is_refusal and not has_other_content and not reply.text.strip()
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
@@ -116,7 +119,8 @@ def _find_failed_request(line: JsonObject, body: JsonObject, reply: JsonObject) 
     failure = _find_response_error(response, body) or _find_batch_error(line)
     if failure is not None:
         return failure
-    if reply or has_reply(body):
+    # A line can be a response without a request.
+    if reply or has_reply(body) or has_reply(line):
         return None
     return _find_stated_failure(line, body)
 

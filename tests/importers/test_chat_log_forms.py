@@ -457,3 +457,21 @@ def test_messages_beside_a_request_are_its_messages(tmp_path: Path) -> None:
     line = {"request": {"url": "/chat"}, "messages": [QUESTION], "response": COMPLETION}
     item = read_one(tmp_path, line)
     assert (item.question, list_issues(item)) == ("How warm is it?", [])
+
+
+@pytest.mark.parametrize("has_request", [True, False])
+def test_incomplete_reply_is_no_failed_request(tmp_path: Path, has_request: bool) -> None:
+    text = {"type": "output_text", "text": "It is"}
+    reply = {"type": "message", "role": "assistant", "content": [text]}
+    details = {"reason": "max_output_tokens"}
+    response = {"status": "incomplete", "incomplete_details": details, "output": [reply]}
+    line = {"request": {"input": "How warm is it?"}, "response": response}
+    item = read_one(tmp_path, line if has_request else response)
+    assert (item.messages[-1].content, item.incident) == ("It is", None)
+    assert list_issues(item) == ["response: reply incomplete: max_output_tokens"]
+
+
+def test_refusal_without_a_text_is_no_empty_reply(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": [], "stop_reason": "refusal"}
+    item = read_one(tmp_path, {"request": {"messages": [QUESTION]}, "response": reply})
+    assert item.incident is None

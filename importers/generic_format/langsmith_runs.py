@@ -28,25 +28,38 @@ GENERATIONS = "generations"
 REPLY_LISTS = ("choices", "candidates", "messages")
 """Fields in which APIs and users have several replies."""
 FINISH_REASONS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
-RECORD_FIELDS = ("id", "inputs", "outputs", "error")
+CHILD_RUNS = "child_runs"
+RECORD_FIELDS = ("id", "inputs", "outputs", "error", CHILD_RUNS)
 """Fields of a run that have their own place in a record."""
 
 
 def is_run(fields: Mapping[str, Any]) -> bool:
-    has_run_type = isinstance(fields.get("run_type"), str)
-    return has_run_type and "inputs" in fields and bool(fields.keys() & RUN_FIELDS)
+    return _has_type(fields) and "inputs" in fields and bool(fields.keys() & RUN_FIELDS)
 
 
-def read_run(
+def _has_type(run: Mapping[str, Any]) -> bool:
+    return isinstance(run.get("run_type"), str)
+
+
+def read_runs(
     line: TraceLine, run: JsonObject, unread: UnreadEntries
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the record of a request to a model, and issues about what is not read of it. `unread`
-    counts the other runs.
+    """Yield the record of each request to a model in a run and its child runs, and issues about
+    what is not read of it. `unread` counts the other runs.
     """
-    if run["run_type"] != MODEL_RUN:
-        unread.add(f"runs of the type {run['run_type'][:60]}", line.record.line)
-        return
+    runs = [run]
+    while runs:
+        next_run = runs.pop()
+        if next_run["run_type"] == MODEL_RUN:
+            yield from _read_request(line, next_run)
+        else:
+            unread.add(f"runs of the type {next_run['run_type'][:60]}", line.record.line)
+        child_runs = filter(_has_type, list_objects(next_run.get(CHILD_RUNS)))
+        runs.extend(reversed(list(child_runs)))
 
+
+def _read_request(line: TraceLine, run: JsonObject) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the record of a request to a model, and issues about what is not read of it."""
     run_id = choose_id(run, "id", line)
     yield from _report_unread_inputs(line, as_object(run.get("inputs")), item=run_id)
     # A run that failed has no outputs.

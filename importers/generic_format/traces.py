@@ -12,7 +12,7 @@ from typing import Any
 
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.records import as_object
-from fcreview.importers.generic_format.langsmith_runs import is_run, read_run
+from fcreview.importers.generic_format.langsmith_runs import is_run, read_runs
 from fcreview.importers.generic_format.otel_spans import (
     RESOURCES,
     has_model_attribute,
@@ -46,7 +46,7 @@ def split_traces(
             continue
         fields = as_object(line.value)
         if is_run(fields):
-            yield from read_run(TraceLine(path, line), fields, unread)
+            yield from read_runs(TraceLine(path, line), fields, unread)
         elif RESOURCES in fields:
             yield from read_spans(TraceLine(path, line), fields, unread)
         else:

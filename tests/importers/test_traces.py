@@ -424,3 +424,16 @@ def test_tools_of_a_run_that_are_no_list_are_an_issue(tmp_path: Path) -> None:
     inputs = RUNS["OpenAI"]["inputs"] | {"tools": "f"}
     (_,), issues = read(tmp_path, RUNS["OpenAI"] | {"inputs": inputs})
     assert [issue.what for issue in issues] == ["tools of the run are not a list"]
+
+
+def test_requests_in_child_runs_are_read(tmp_path: Path) -> None:
+    children = [RUNS["OpenAI"], RUNS["LangChain"] | {"id": "r2"}, {"run_type": "tool"}]
+    tool = make_run({}, {}, id="r3", run_type="tool", child_runs=[RUNS["OpenAI"] | {"id": "r4"}])
+    chain = make_run({}, {}, id="r0", run_type="chain", child_runs=[*children, tool])
+    items, issues = read(tmp_path, chain)
+    assert [item.id for item in items] == ["r1", "r2", "r4"]
+    assert all(list_calls(item) == [("f", {"x": 1})] for item in items)
+    assert [issue.what for issue in issues] == [
+        "1 entry not read: runs of the type chain",
+        "2 entries not read: runs of the type tool",
+    ]

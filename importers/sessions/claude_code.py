@@ -86,6 +86,10 @@ KNOWN_SUBTYPES = {
 QUEUED_PROMPT = "queued_command"
 """Type of an attachment with a prompt that the user wrote while the model worked."""
 QUEUED_NOTE = "queued prompt"
+PROGRAM_MARKS = ("isMeta", "isSynthetic")
+"""Marks of messages that the program wrote in the user's name, in session files and in streamed
+output.
+"""
 SYNTHETIC_MODEL = "<synthetic>"
 INTERRUPTION = "[Request interrupted by user"
 COMMAND_STARTS = (
@@ -418,7 +422,7 @@ def _read_message_line(
             message=kept,
             uuid=_get_text(value, "uuid"),
             parent=_get_text(value, "parentUuid"),
-            is_meta=value.get("isMeta") is True,
+            is_meta=any(value.get(mark) is True for mark in PROGRAM_MARKS),
             is_summary=value.get("isCompactSummary") is True,
             is_api_error=_is_api_error(value, message),
             is_sidechain=_is_of_subagent(value),

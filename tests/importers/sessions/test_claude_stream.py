@@ -195,6 +195,14 @@ def test_reply_without_content_is_an_issue(tmp_path: Path) -> None:
     assert (2, "content is missing") in issues
 
 
+def test_message_that_the_program_wrote_begins_no_turn(tmp_path: Path) -> None:
+    summary = write("user", "This session is continued.", isSynthetic=True)
+    lines = [*CONVERSATION, summary, reply("m3", text("Again.")), RESULT]
+    item, _ = read_one(write_lines(tmp_path / "s.jsonl", lines))
+    (message,) = [m for m in item.messages if m.content == "This session is continued."]
+    assert (item.n_turns, message.role, message.name) == (1, "system", "program")
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_line_of_a_reply_without_content_is_an_issue(tmp_path: Path, number: int) -> None:
     lines = [START, reply("m1", text("I look.")), reply("m1", text("Done.")), RESULT]

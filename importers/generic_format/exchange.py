@@ -54,6 +54,10 @@ ENCODED_FIELDS = (
     "tools",
 )
 """Fields of a line that tracing programs also write as JSON text."""
+STREAM_FIELDS = ("response", "response_body", "output")
+"""Fields of a line that can have the pieces of a response. Each join takes time, so that they are
+joined once, before the line is read.
+"""
 MAX_ENCODED_CHARACTERS = 32 << 20
 BATCH_IDS = ("custom_id", "key", "recordId")
 """Ids of requests in batches: of OpenAI and Anthropic, of Gemini, and of Bedrock."""
@@ -113,17 +117,27 @@ def _join_pieces(response: Any) -> JsonObject:
 
 def decode_texts(line: JsonObject) -> JsonObject:
     """Return a line in which messages, requests, responses and tools that are JSON texts are
-    decoded.
+    decoded, and the pieces of a streamed response are joined.
 
     Every other text stays, because a question or a reply can be JSON text, too.
     """
-    decoded = {}
+    decoded = _join_streams(line)
     for name in ENCODED_FIELDS:
-        value = _parse_json(line.get(name))
+        value = _parse_json(line.get(name)) if name not in decoded else None
         is_known = is_message_list(value) or has_messages(value) or has_reply(value)
         if is_known or (name == "tools" and value is not None):
             decoded[name] = value
     return line | decoded if decoded else line
+
+
+def _join_streams(line: JsonObject) -> JsonObject:
+    """Return the responses of a line that are written as their pieces, by their fields."""
+    responses: JsonObject = {}
+    for name in STREAM_FIELDS:
+        response = join_stream(line.get(name))
+        if response is not None:
+            responses[name] = response
+    return responses
 
 
 def _parse_json(text: Any) -> Any:

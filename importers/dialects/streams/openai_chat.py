@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fcreview.importers.common.records import as_object, is_integer, list_objects
@@ -45,8 +45,10 @@ def _count_replies(events: Sequence[JsonObject]) -> int:
 
 def _is_ended(events: Sequence[JsonObject]) -> bool:
     """Whether the first choice has a finish reason."""
-    choices = _join_choices(events)
-    return bool(choices) and choices[0]["finish_reason"] is not None
+    for number, chunk in _number_chunks(events):
+        if number == 0 and chunk.get("finish_reason") is not None:
+            return True
+    return False
 
 
 def _join(events: Sequence[JsonObject]) -> JsonObject:
@@ -58,12 +60,19 @@ def _join(events: Sequence[JsonObject]) -> JsonObject:
 
 def _join_choices(events: Sequence[JsonObject]) -> list[JsonObject]:
     choices: dict[int, _Choice] = {}
+    for number, chunk in _number_chunks(events):
+        if number not in choices:
+            choices[number] = _Choice()
+        choices[number].add(chunk)
+    return [choices[number].to_json() for number in sorted(choices)]
+
+
+def _number_chunks(events: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
+    """Yield the number of a choice, and a piece of it. Without an index, the place counts."""
     for event in events:
         for position, chunk in enumerate(list_objects(event.get("choices"))):
             index = chunk.get("index")
-            number = index if is_integer(index) else position
-            choices.setdefault(number, _Choice()).add(chunk)
-    return [choices[number].to_json() for number in sorted(choices)]
+            yield index if is_integer(index) else position, chunk
 
 
 FORM = StreamForm(

@@ -224,14 +224,9 @@ class Executor:
         Raises ExecutionError if a golden call is not allowed, or if the calls need too much.
         """
         names = self._list_names(question)
-        for turn, calls in enumerate(golden):
-            for text in calls:
-                if classify_call(text, names) is not CallSafety.SAFE:
-                    raise ExecutionError(
-                        f"golden call {text[:200]!r} of turn {turn + 1} is no call of a known"
-                        " function with literal arguments, so it is not executed"
-                    )
+        _require_safe_golden_calls(golden, names)
 
+        # Predicted calls that are not allowed are not executed, and listed here.
         skipped: list[SkippedCall] = []
         allowed_model = None
         if model is not None:
@@ -307,6 +302,17 @@ def _read_records_by_id(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     values = [each.value for each in read_records(path) if isinstance(each, JsonRecord)]
     return {str(record.get("id")): record for record in list_objects(values)}
+
+
+def _require_safe_golden_calls(golden: Sequence[Sequence[str]], names: CallNames) -> None:
+    """Raise ExecutionError for the first golden call that may not be executed."""
+    for turn, calls in enumerate(golden):
+        for text in calls:
+            if classify_call(text, names) is not CallSafety.SAFE:
+                raise ExecutionError(
+                    f"golden call {text[:200]!r} of turn {turn + 1} is no call of a known"
+                    " function with literal arguments, so it is not executed"
+                )
 
 
 def _replace_unsafe_calls(

@@ -170,7 +170,8 @@ def decode_call_texts(reply: Any, decoder: Decoder, version: str) -> list[str]:
 
 
 def _format_nested_value(value: Any) -> str:
-    """Write a value of a reply in text form, as `decoded_output_to_execution_list` does.
+    """Write a value of a reply in text form, as `parse_nested_value` of `model_handler/utils.py`
+    does.
 
     This function of the benchmark takes an object of objects for a nested call: it writes a call of
     the first key, and drops the others. An empty object makes the step undecodable.

@@ -71,7 +71,11 @@ class TrialFiles:
 
     @property
     def main_file(self) -> Path:
-        return (*self.documents, *([self.result] if self.result else []))[0]
+        """The trajectory or, without one, the result. Each item has at least one of them."""
+        files = list(self.documents)
+        if self.result is not None:
+            files.append(self.result)
+        return files[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,9 +334,12 @@ def _parse_agent_info(agent_info: Any) -> AgentAndModel:
     """
     if not isinstance(agent_info, dict) or not isinstance(agent_info.get("name"), str):
         return "", ""
-    model = agent_info.get("model_info")
-    name = model.get("name") if isinstance(model, dict) else agent_info.get("model_name")
-    return agent_info["name"], name if isinstance(name, str) else ""
+    model_info = agent_info.get("model_info")
+    if isinstance(model_info, dict):
+        model = model_info.get("name")
+    else:
+        model = agent_info.get("model_name")
+    return agent_info["name"], model if isinstance(model, str) else ""
 
 
 class _SingleRun(NamedTuple):

@@ -461,14 +461,19 @@ def _get_age_key(path: Path) -> tuple[float, str]:
 
 def _parse_config(path: Path, text: str) -> TaskConfig:
     """Read the few values that matter from the YAML text, each by the name of its line."""
-    repeats = _find_value(text, _TOP_LEVEL_VALUE, "repeats")
-    is_fc_model = _find_value(text, _NESTED_VALUE, "is_fc_model")
+    stated_repeats = _find_value(text, _TOP_LEVEL_VALUE, "repeats")
+    repeats = int(stated_repeats) if stated_repeats.isdecimal() else 0
+    # Without the line, it is unknown whether the model has native calls.
+    stated_fc_model = _find_value(text, _NESTED_VALUE, "is_fc_model")
+    is_fc_model = None
+    if stated_fc_model != "":
+        is_fc_model = stated_fc_model == "true"
     return TaskConfig(
         path,
         version=_find_value(text, _TOP_LEVEL_VALUE, "evalscope_version"),
         datasets=_find_datasets(text),
-        repeats=int(repeats) if repeats.isdecimal() and int(repeats) > 0 else 1,
-        is_fc_model=None if is_fc_model == "" else is_fc_model == "true",
+        repeats=max(repeats, 1),
+        is_fc_model=is_fc_model,
         replaces_dots=_find_value(text, _NESTED_VALUE, "underscore_to_dot") != "false",
         language=_find_value(text, _NESTED_VALUE, "language"),
     )

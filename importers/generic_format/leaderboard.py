@@ -16,12 +16,16 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
     In a mean, true counts as 1 and false as 0. Verdicts that are text are omitted.
     """
-    of_items = [pair for item in items for pair in item.values.items()]
-    of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
+    verdicts_on_items: list[tuple[str, Any]] = []
+    verdicts_on_parts: list[tuple[str, Any]] = []
+    for item in items:
+        verdicts_on_items += item.values.items()
+        for _, criterion, value in item.part_verdicts:
+            verdicts_on_parts.append((criterion, value))
     return [
         *build_category_metrics(items),
-        *_compute_criterion_means("other criteria", of_items),
-        *_compute_criterion_means("criteria on turns, calls and arguments", of_parts),
+        *_compute_criterion_means("other criteria", verdicts_on_items),
+        *_compute_criterion_means("criteria on turns, calls and arguments", verdicts_on_parts),
     ]
 
 

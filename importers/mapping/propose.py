@@ -288,18 +288,18 @@ def _read_first_value(path: Path) -> Any:
 
 def _read_first_records(source: _ProposedSource, base: Path) -> list[MappedRecord]:
     """Return the first objects in the files of a source."""
-    pattern = source.as_pattern()
-    readings = (
-        reading
-        for path in list_files(base, pattern)
-        for reading in read_mapped_records(path, base, pattern)
-    )
     # Some readings are problems, or values that are no objects. So more are read than needed.
     records: list[MappedRecord] = []
-    for reading in islice(readings, 2 * N_RECORDS):
+    for reading in islice(_read_source(source, base), 2 * N_RECORDS):
         if isinstance(reading, MappedRecord) and isinstance(reading.value, dict):
             records.append(reading)
     return records[:N_RECORDS]
+
+
+def _read_source(source: _ProposedSource, base: Path) -> Iterator[MappedRecord | ImportIssue]:
+    pattern = source.as_pattern()
+    for path in list_files(base, pattern):
+        yield from read_mapped_records(path, base, pattern)
 
 
 # -- the fields
@@ -381,7 +381,9 @@ def _is_used(field: _Field, choices: _Choices) -> bool:
 
 
 def _belongs_to_opinion(field: _Field) -> bool:
-    return any(word in name.lower() for name in field.path for word in (*JUDGE_WORDS, *HUMAN_WORDS))
+    """Whether the name of a field, or of one above it, contains a word for judges or people."""
+    names = "\n".join(field.path).lower()
+    return any(word in names for word in (*JUDGE_WORDS, *HUMAN_WORDS))
 
 
 def _choose_opinions(choices: _Choices, fields: Sequence[_Field]) -> None:

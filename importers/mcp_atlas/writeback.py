@@ -195,9 +195,14 @@ def _compute_figures(details: JsonObject) -> dict[str, float]:
 
 
 def _encode(change: _Change, old_record: bytes) -> bytes:
-    """Return a record as CSV, with the delimiter and the end of line of the old one."""
+    """Return a record as CSV, with the delimiter and the end of line of the old one. The last
+    record of a file may have no end of line.
+    """
     text = io.StringIO()
     writer = csv.writer(text, delimiter=change.record.delimiter, lineterminator="")
     writer.writerow(change.cells.values())
-    end = b"\r\n" if old_record.endswith(b"\r\n") else b"\n"
-    return text.getvalue().encode() + (end if old_record.endswith(b"\n") else b"")
+    record = text.getvalue().encode()
+    for end in (b"\r\n", b"\n"):
+        if old_record.endswith(end):
+            return record + end
+    return record

@@ -180,19 +180,17 @@ def discover(
     claims = _collect_claims(importers, gathered.files, copies, dataset_folders, search)
     conflicts = _find_file_conflicts(claims.plans)
     found = DiscoveredRuns(plans=_omit_losers(claims.plans, conflicts), claimed=claims.claimed)
+    ignored_copies = _find_ignored_copies(copies, found)
+    found.claimed.update(ignored_copies)
+    unclaimed_files = [path for path in gathered.files if path not in found.claimed]
+
     found.issues += gathered.issues
     found.issues += _report_unusable_folders(named_folders)
     found.issues += claims.issues
     found.issues += _report_file_conflicts(conflicts)
-
-    ignored_copies = _find_ignored_copies(copies, found)
-    found.claimed.update(ignored_copies)
     found.issues += report_copies(ignored_copies)
-
     found.issues += _report_unused_score_folders(found.plans, search)
-    found.issues += _report_unclaimed_files(
-        [path for path in gathered.files if path not in found.claimed]
-    )
+    found.issues += _report_unclaimed_files(unclaimed_files)
     has_error = any(issue.severity == "error" for issue in found.issues)
     if not found.plans and not has_error:
         found.issues.append(_explain_no_runs(paths, gathered.files))

@@ -313,13 +313,15 @@ def _read_bounded(response: http.client.HTTPResponse) -> bytes:
             raise JudgeFailure("too_large", f"the reply has more than {MAX_REPLY_BYTES:,} bytes")
 
 
+MAX_SECONDS_DIGITS = 9  # so many digits are longer than any sensible pause
+
+
 def parse_retry_after(value: str | None) -> float | None:
     """Return the seconds of a header `Retry-After`: a number, or a date. None if it is neither."""
     if value is None:
         return None
     if value.strip().isdecimal():
-        # Nine digits are longer than any sensible pause.
-        return float(value[:9])
+        return float(value[:MAX_SECONDS_DIGITS])
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):

@@ -36,6 +36,8 @@ PATH_LEVELS = 2
 """Number of folders above a run whose names may identify the run, for example by model or
 language.
 """
+MAX_REASON_CHARS = 200  # maximum length of the message of an exception in an error
+MAX_TASK_ID_CHARS = 60  # maximum length of a task id in the name of a note file
 ERROR_SOURCES = {"model": "agent", "simulator": "user", "checker": "system"}
 """Value of the note's field `error_source` for each fault.
 
@@ -137,7 +139,7 @@ def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> 
             elif change.content != read_file(change.path):
                 rewritten.changed.append(change)
     except MALFORMED_DATA as error:
-        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        reason = f"{type(error).__name__}: {str(error)[:MAX_REASON_CHARS]}"
         raise ExportError(f"{plan.run.model}: a file has unexpected content: {reason}") from error
     return rewritten
 
@@ -259,7 +261,8 @@ def _has_simulation(detail: ItemDetail) -> bool:
 
 
 def _write_note(folder: Path, note: dict[str, Any]) -> None:
-    name = _UNSAFE.sub("_", f"task_{note['task_id'][:60]}_{note['id']}_note.json")
+    task_id = note["task_id"][:MAX_TASK_ID_CHARS]
+    name = _UNSAFE.sub("_", f"task_{task_id}_{note['id']}_note.json")
     text = json.dumps(note, indent=2, ensure_ascii=False) + "\n"
     (folder / name).write_text(text, "utf-8")
 

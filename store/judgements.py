@@ -247,6 +247,9 @@ def merge_judges(workspace: Workspace, other: Workspace) -> Iterator[MergedJudge
             yield MergedJudge(name, kept_as="", why=str(error))
 
 
+SETUP_ID_LENGTH = 8  # number of characters of the id of a setup in the name of a judge
+
+
 def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
     """Add the records of another copy of a judge that this workspace does not have.
 
@@ -258,7 +261,7 @@ def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
     own = read_judge(workspace, name)
     if own.setup is not None and own.setup.id != source.setup.id:
         # The same setup has the same name after each merge.
-        name = to_safe_annotator(f"{name}-{source.setup.id[:8]}")
+        name = to_safe_annotator(f"{name}-{source.setup.id[:SETUP_ID_LENGTH]}")
         own = read_judge(workspace, name)
 
     new_setups = [source.setup] if own.setup is None else []

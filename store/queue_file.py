@@ -214,6 +214,9 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     return queue
 
 
+MAX_ERROR_CHARS = 300  # maximum length of the message about an invalid queue file
+
+
 def parse_queue(content: bytes, source_name: str) -> QueueFile:
     """Parse the content of a queue file.
 
@@ -222,9 +225,8 @@ def parse_queue(content: bytes, source_name: str) -> QueueFile:
     try:
         return _validate_queue(orjson.loads(content))
     except ValueError as error:
-        raise QueueError(
-            f"{source_name} is not a valid queue file ({_describe_first_error(error)})"[:300]
-        ) from error
+        message = f"{source_name} is not a valid queue file ({_describe_first_error(error)})"
+        raise QueueError(message[:MAX_ERROR_CHARS]) from error
 
 
 def is_blind_queue(workspace: Workspace | None, name: str | None) -> bool:

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
-from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
+from fcreview.store.rows import SECOND_PRESENTATION, is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
     from fcreview.model.review import Annotation, Event
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
-
-
-_SECOND_PRESENTATION = 2  # value of `Event.presentation` for a review of a hidden duplicate
 
 
 class Reviewer:
@@ -135,7 +132,7 @@ class Reviewer:
         # The store has an item and its hidden duplicate under one number. Only the reviews of the
         # two are kept apart.
         number_in_store = strip_duplicate_mark(item)
-        presentation = _SECOND_PRESENTATION if is_hidden_duplicate(item) else None
+        presentation = SECOND_PRESENTATION if is_hidden_duplicate(item) else None
         with self._store.lock:
             reviews = self._store.reviews
             key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number_in_store)

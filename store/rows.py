@@ -63,6 +63,13 @@ def is_hidden_duplicate(item_number: int) -> bool:
     return bool(item_number & _DUPLICATE_BIT)
 
 
+FIRST_PRESENTATION = 1
+SECOND_PRESENTATION = 2
+"""Values of `fcreview.model.review.Event.presentation`. A hidden duplicate shows an item for the
+second time. An event without a value is about the first presentation.
+"""
+
+
 ITEM_COLUMNS = (
     "id",
     "category",

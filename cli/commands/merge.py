@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
 
+FILE_DIGEST_LENGTH = 8  # number of characters of a digest in the name of a file
 MAX_CONFLICTS = 10  # maximum number of conflicting corrections that a merge prints
 
 
@@ -87,7 +88,7 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
 
     kept_as = ""
     if combined.conflicts:
-        kept_as = f"errata-{other_errata.digest[:8]}.jsonl"
+        kept_as = f"errata-{other_errata.digest[:FILE_DIGEST_LENGTH]}.jsonl"
         workspace.files.write(workspace.root / kept_as, other_content)
     if combined.content is not None:
         # A workspace without errata gets the other file unchanged, with its comments.

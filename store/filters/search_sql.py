@@ -263,6 +263,10 @@ def _is_number(text: str, *, max_digits: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= max_digits
 
 
+_SHOWN_VALUE_LENGTH = 40  # number of characters of a value in an error message
+_MAX_ITEM_DIGITS = 18  # an item number fits 64 bits
+
+
 def build_item_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects items by number.
 
@@ -270,8 +274,9 @@ def build_item_condition(term: FilterTerm) -> SqlCondition:
     """
     items = []
     for value in term.values:
-        if not _is_number(value.text, max_digits=18):
-            raise InvalidValueError(f"{value.text[:40]!r} is not a valid item number", value)
+        if not _is_number(value.text, max_digits=_MAX_ITEM_DIGITS):
+            shown_text = value.text[:_SHOWN_VALUE_LENGTH]
+            raise InvalidValueError(f"{shown_text!r} is not a valid item number", value)
         items.append(int(value.text))
     text = "i.item IN (SELECT unnest(?::BIGINT[]))"
     return f"NOT {text}" if term.op == "!=" else text, [items]
@@ -461,7 +466,8 @@ def _parse_number(value: FilterValue) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InvalidValueError(f"{value.text[:40]!r} is not a number", value)
+        shown_text = value.text[:_SHOWN_VALUE_LENGTH]
+        raise InvalidValueError(f"{shown_text!r} is not a number", value)
     return number
 
 

@@ -606,6 +606,13 @@ def _add_hash_from_cache(
     return hashed_source
 
 
+MAX_ERROR_CHARS = 500
+"""Maximum length of the message of an exception in the error of a run."""
+
+
 def _format_error(error: BaseException) -> str:
+    """Return an exception as one line: `ValueError: unexpected content`."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+    if not text:
+        return type(error).__name__
+    return f"{type(error).__name__}: {text[:MAX_ERROR_CHARS]}"

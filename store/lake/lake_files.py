@@ -62,6 +62,8 @@ RUN_BITS = 30
 An item number is `run << 32 | seq`, and its bit 62 marks a hidden duplicate.
 """
 OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake."
+_MAX_ERROR_CHARS = 300  # maximum length of a message of the S3 client
+_MAX_FOLDER_NAME_CHARS = 100  # maximum length of a benchmark in the name of a folder
 _NONE = type(None)
 _RUN_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(
@@ -314,7 +316,8 @@ def _convert_s3_errors() -> Iterator[None]:
     try:
         yield
     except (errors.BotoCoreError, errors.ClientError) as error:
-        raise OSError(" ".join(str(error).split())[:300]) from error
+        message = " ".join(str(error).split())
+        raise OSError(message[:_MAX_ERROR_CHARS]) from error
 
 
 def hash_text(content: str | bytes, n_bytes: int = 16) -> str:
@@ -344,7 +347,8 @@ class LakeRun:
 
     @property
     def folder(self) -> str:
-        return f"benchmark={quote(self.row['benchmark'], safe='')[:100]}/run={self.number}"
+        benchmark = quote(self.row["benchmark"], safe="")
+        return f"benchmark={benchmark[:_MAX_FOLDER_NAME_CHARS]}/run={self.number}"
 
     @property
     def content_hash(self) -> str:

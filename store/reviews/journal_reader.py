@@ -69,6 +69,7 @@ CHAIN_BROKEN = (
 )
 _LAST_BYTES = 64
 _SHOWN_NAME_LENGTH = 32  # number of characters of a name in a warning: a name can have any length
+_SHOWN_ID_LENGTH = 32  # the same for the id of an event
 MAX_WARNINGS_PER_FILE = (
     20  # Maximum number of warnings that are kept for one file. Further warnings are only counted.
 )
@@ -312,8 +313,8 @@ class JournalReader:
             elif not is_same_event(known, event):
                 file = file_by_hash[event.hash]
                 file.add_warning(
-                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was"
-                    " skipped"
+                    f"{file.name}: another event has the id {event.event[:_SHOWN_ID_LENGTH]!a}, so"
+                    " this event was skipped"
                 )
         return new
 

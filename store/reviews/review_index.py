@@ -34,6 +34,7 @@ from fcreview.model.review import (
 from fcreview.model.verdict import TargetCriterion
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.review_sql import AUTOMATIC_VERDICT
+from fcreview.store.rows import FIRST_PRESENTATION, SECOND_PRESENTATION
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -528,8 +529,9 @@ class EventIndex:
         reviews.
         """
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
+        presentation = SECOND_PRESENTATION if is_duplicate else FIRST_PRESENTATION
         return fold_events(
-            own, self.retracted, prediction_hash, golden_hash, presentation=2 if is_duplicate else 1
+            own, self.retracted, prediction_hash, golden_hash, presentation=presentation
         )
 
     def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
@@ -557,7 +559,11 @@ class EventIndex:
         events_before = list(takewhile(lambda event: not event.presentation, own_events))
         first = fold_events(events_before, self.retracted, prediction_hash, golden_hash)
         second = fold_events(
-            own_events, self.retracted, prediction_hash, golden_hash, presentation=2
+            own_events,
+            self.retracted,
+            prediction_hash,
+            golden_hash,
+            presentation=SECOND_PRESENTATION,
         )
         current_first = [opinion for opinion in first if not opinion.stale]
         current_second = [opinion for opinion in second if not opinion.stale]

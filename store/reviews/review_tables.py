@@ -52,7 +52,12 @@ from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
-from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
+from fcreview.store.rows import (
+    FIRST_PRESENTATION,
+    SECOND_PRESENTATION,
+    is_hidden_duplicate,
+    strip_duplicate_mark,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -267,7 +272,8 @@ class ReviewTables:
             event for event in self.events.by_key.get(key, ()) if event.annotator == annotator
         ]
         context = self.get_roll_up_context(item)
-        presentation = 2 if is_hidden_duplicate(item_number) else 1
+        is_duplicate = is_hidden_duplicate(item_number)
+        presentation = SECOND_PRESENTATION if is_duplicate else FIRST_PRESENTATION
         return has_seen_other_verdicts(
             history, context, annotator, prediction_hash, golden_hash, presentation
         )

@@ -200,11 +200,13 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
 
 def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> list[_ItemRow]:
     """Return the rows of items with all their columns, in the order of the store."""
-    # DuckDB uses the index for `=` only. For several items, the range limits how many rows are
-    # read.
-    where = "item = ?"
-    value: Any = item_numbers[0]
-    if len(item_numbers) > 1:
+    value: Any
+    if len(item_numbers) == 1:
+        # DuckDB uses the index for `=` only.
+        where = "item = ?"
+        (value,) = item_numbers
+    else:
+        # The range limits how many rows are read.
         where = (
             f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d}"
             " AND item IN (SELECT unnest(?::BIGINT[]))"
@@ -576,9 +578,10 @@ def adapt_row_to_duplicate(
     n_own_parts = 0
     if opinions:
         context = reviews.get_roll_up_context(row.item)
-        second_review = decide(opinions, context, reviews.annotator)[0]
-        own_verdict = second_review.mine
-        n_own_parts = second_review.n_my_part_verdicts
+        # The first decision is on the whole item.
+        item_decision, *_ = decide(opinions, context, reviews.annotator)
+        own_verdict = item_decision.mine
+        n_own_parts = item_decision.n_my_part_verdicts
 
     adapted = replace(row, item=item_number, you=own_verdict, your_parts=n_own_parts)
     if own_verdict is None:

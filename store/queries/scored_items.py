@@ -323,13 +323,15 @@ def _fetch_automatic_verdicts(
 
     If a source has several verdicts on a target, the last one counts.
     """
-    # A key press records a verdict on one item. The index finds one item several times as fast as a
-    # join with a list.
-    where = "item IN (SELECT unnest($1::BIGINT[]))"
-    value: Any = list(items)
+    value: Any
     if len(items) == 1:
+        # A key press records a verdict on one item. The index finds it several times as fast as a
+        # join with a list.
         where = "item = $1"
-        value = items[0]
+        (value,) = items
+    else:
+        where = "item IN (SELECT unnest($1::BIGINT[]))"
+        value = list(items)
     query = _SELECT_VERDICTS + where + and_runs_of_items_sql(connection, items)
 
     verdicts: dict[_ItemTarget, _VerdictsBySource] = {}

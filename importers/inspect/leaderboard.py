@@ -240,10 +240,10 @@ def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[Sc
     A score can have a column for each reducer, which combines the epochs (repeats) of a sample, and
     one without a reducer, whose metrics are then those of the single epochs.
     """
-    reduced_scores = {_get_score_key(column) for column in stored_columns if column.get("reducer")}
+    reduced_scores = {get_score_key(column) for column in stored_columns if column.get("reducer")}
     columns = []
     for stored in stored_columns:
-        score_key = _get_score_key(stored)
+        score_key = get_score_key(stored)
         scorer, name = score_key
         reducer = stored.get("reducer")
         column = ScoreColumn(
@@ -259,9 +259,9 @@ def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[Sc
     return columns
 
 
-def _get_score_key(stored_column: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the scorer and the name of the score of a column."""
-    return str(stored_column.get("scorer")), str(stored_column.get("name"))
+def get_score_key(column: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the scorer and the name of the score of a column, in a log or as stored in the run."""
+    return str(column.get("scorer")), str(column.get("name"))
 
 
 def _parse_metric_spec(stored: Mapping[str, Any]) -> MetricSpec:

@@ -61,8 +61,8 @@ class Scale:
         Raises ValueError if the verdict says nothing about the value: a scale such as 0 to 10 has
         no best value.
         """
-        # With a limit or another scale, several values mean the verdict, so a score keeps its own.
-        # On the default scale, only partial credit could be kept, which a fail does not give.
+        # If the user set a limit, many values mean a fail or a pass, so a score keeps its own. On
+        # the default scale, a fail is 0 and not partial credit.
         already_means_verdict = self.to_verdict(old_value) is is_pass
         if already_means_verdict and not self._is_default:
             return old_value

@@ -207,10 +207,10 @@ class LogEditor:
         results = log.get("results") or {}
         recorded_columns = results.get("scores") or []
         reduced_scores = {
-            _get_score_key(entry) for entry in recorded_columns if entry.get("reducer")
+            leaderboard.get_score_key(entry) for entry in recorded_columns if entry.get("reducer")
         }
         for entry in recorded_columns:
-            scorer, name = _get_score_key(entry)
+            scorer, name = leaderboard.get_score_key(entry)
             if scorer not in edited.changed_scorers:
                 continue
             # Beside columns with a reducer, a column without one has metrics of the single epochs.
@@ -475,11 +475,6 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
         if scores:
             summary["scores"] = scores
     return summaries
-
-
-def _get_score_key(recorded_column: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the scorer and the name of the score of a column in the results."""
-    return str(recorded_column.get("scorer")), str(recorded_column.get("name"))
 
 
 def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:

@@ -40,7 +40,7 @@ FIELD_TITLES = {
     "force": "replace a file",
     "agreed": "annotators who agree",
     "max-pairs": "pairs a question",
-    "trust-rule": "use recomputed verdicts",
+    "trust-rule": "use unreviewed items",
     "exclude-benchmark-goldens": "without golden calls",
     "flavour": "row format",
     "check": "verify with inspect_ai",

@@ -399,7 +399,8 @@ class QueueLevel:
 
 OVERVIEW = "overview"
 ESTIMATES = "estimates"
-"""Places from which a list can be opened, beside the menus of the queue."""
+ADJUDICATION = "adjudicate"
+"""Names of screens in places. The other names in places are those of the queue's menus."""
 
 
 def place_above_overview(name: str) -> str:
@@ -691,6 +692,8 @@ class AnnotatorSwitch:
     """Whether the new session is blind. None for the mode of the earlier session."""
     hides_models: bool | None = None
     """Whether the new session hides the names of models. None for the same as before."""
+    opens: str = ""
+    """Place that opens at the start, because the user asked for it. Empty for none."""
 
 
 def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:

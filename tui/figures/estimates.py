@@ -216,6 +216,9 @@ def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Li
         return make_line(text + draw_hint, "warn")
     if sample.is_estimating_own:
         return make_line("All drawn items are reviewed. Estimating the benchmark's own metric ...")
+    if sample.lacks_own_estimate:
+        text = "All drawn items are reviewed. For an estimate of the benchmark's own metric"
+        return make_line(f"{text}, draw more{draw_hint}")
     return _precision_line(sample.n_needed, draw_hint)
 
 
@@ -259,13 +262,17 @@ def estimate_meaning_line(sample: RunSample | None, own: OwnScore | None, run: R
     """
     if sample is None or sample.estimate is None:
         return BLANK_LINE
-    if sample.own_estimate is not None and own is not None:
+    if sample.own_estimate is None or own is None:
+        parts = ["Estimated: items passed"]
+    elif sample.lacks_own_estimate:
+        parts = [
+            f"Estimated: items passed. {sanitize(own.title)}: too few reviewed items in categories"
+        ]
+    else:
         official = make_run_figures(run).official_text
         estimated = format_pass_rate_estimate(sample.estimate)
         passed = f"items passed: {official}, estimated {estimated}"
         parts = [f"Estimated: {sanitize(own.title)}. {passed}"]
-    else:
-        parts = ["Estimated: items passed"]
 
     seen_reviews = format_seen_reviews(sample.n_seen_reviews)
     if seen_reviews:

@@ -86,6 +86,13 @@ class RunSample:
         return sum(queue.n_reviews_left for queue in self.queues)
 
     @property
+    def lacks_own_estimate(self) -> bool:
+        """Whether the benchmark's own metric has no estimate, because too few items are
+        reviewed.
+        """
+        return self.own_estimate is not None and self.own_estimate.headline is None
+
+    @property
     def n_needed(self) -> int | None:
         """Number of further labels for the target interval, or None if it is unknown.
 

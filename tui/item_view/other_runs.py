@@ -237,7 +237,7 @@ def _lay_out_side_by_side(sections: Sequence[_Section], cells: int) -> list[Line
 def _golden_call_lines(item: Item) -> list[Line]:
     lines: list[Line] = []
     for call in item.golden:
-        lines += _call_lines(call, item)
+        lines += _call_lines(call, item, "golden")
     return lines or [make_line("no call", "dim")]
 
 
@@ -256,28 +256,31 @@ def _predicted_call_lines(item: Item) -> list[Line]:
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
     for call in item.predicted:
         if (call.turn, call.index) not in paired:
-            lines += _call_lines(call, item)
+            lines += _call_lines(call, item, "predicted")
     return lines or [make_line("no call", "dim")]
 
 
-def _call_lines(call: Call, item: Item) -> list[Line]:
-    lines = _call_name_lines(call, " ", item)
+def _call_lines(call: Call, item: Item, style: str) -> list[Line]:
+    """Return a call that is compared with nothing. `style`: the style of its side."""
+    lines = _call_name_lines(call, " ", item, style)
     for name, value in (call.arguments or {}).items():
-        lines.append(make_line(f"    {sanitize(name)}: {sanitize(to_json_text(value))}"))
+        lines.append(make_line(f"    {sanitize(name)}: {sanitize(to_json_text(value))}", style))
     return lines
 
 
 def _pair_lines(
     pair: CallPair, golden: Call | None, predicted: Call | None, item: Item
 ) -> list[Line]:
-    """Return the predicted call of a pair, with a line for each argument: `! city: Paris`.
+    """Return the predicted call of a pair, with a line for each argument: `≠ city: Paris`.
 
-    If the model did not make the golden call, the line says so.
+    What differs from the golden call has a sign and the colour of predicted calls. If the model did
+    not make the golden call, the line says so.
     """
     if predicted is None:
-        return [make_line(f"{symbols().missing} {sanitize(pair.name)} not called", "diff")]
+        return [make_line(f"{symbols().missing} {sanitize(pair.name)} not called", "missing")]
 
-    lines = _call_name_lines(predicted, pair.state, item)
+    name_style = "strong" if pair.state in EQUAL_STATES else "predicted"
+    lines = _call_name_lines(predicted, pair.state, item, name_style)
     for row in build_argument_rows(golden, predicted, pair.diff):
         if not row.path:
             # The line above has the name of the function.
@@ -286,18 +289,22 @@ def _pair_lines(
         value = "omitted" if row.predicted is None else row.predicted
         sign = symbols().state_symbol(row.state)
         text = f"  {sign} {sanitize(f'{indent}{row.path}: {value}')}"
-        lines.append(make_line(text, "" if row.state in "=~" else "diff"))
+        style = "" if row.state in EQUAL_STATES else "predicted"
+        lines.append(make_line(text, style))
     return lines
 
 
-def _call_name_lines(call: Call, state: str, item: Item) -> list[Line]:
+EQUAL_STATES = ("=", "~")
+"""States of calls and arguments that the benchmark accepts: equal, or equal after normalisation."""
+
+
+def _call_name_lines(call: Call, state: str, item: Item, style: str) -> list[Line]:
     """Return the line with the name of a call and, if the call was not decoded, the error."""
     text = f"{symbols().state_symbol(state)} {sanitize(call.name)}"
     has_several_turns = any(each.turn > 0 for each in item.golden + item.predicted)
     if has_several_turns:
         text += f"  turn {call.turn + 1}"
-    has_no_difference = state in " =~"  # not compared, equal, equivalent
-    lines = [make_line(text, "strong" if has_no_difference else "diff")]
+    lines = [make_line(text, style)]
     if call.arguments is None:
         problem = call.decode_error or call.raw or "cannot be read"
         lines.append(make_line(f"    {sanitize(problem)}", "dim"))

@@ -222,15 +222,19 @@ def _request_switch(
     app.run_worker(check_and_switch(), group="annotator", exclusive=True)
 
 
-def ask_to_end_blind_review(app: App[Any], session: Session, reason: str) -> bool:
-    """Ask whether to end a blind review that a queue started.
+def ask_to_end_blind_review(app: App[Any], session: Session, reason: str, place: str) -> bool:
+    """Ask whether to end a blind review that a queue started, to open a screen that shows
+    verdicts.
 
-    Return False if the review was started as blind by the user, so that it stays blind. `reason`:
-    a sentence that says why the screen is not available in a blind review.
+    Return False if the review was started as blind by the user, so that it stays blind.
+
+    Args:
+        reason: A sentence that says why the screen is not available in a blind review.
+        place: Place of this screen, which opens after the blind review has ended.
     """
     if not session.can_end_blind_review:
         return False
-    switch = AnnotatorSwitch(session.annotator, blind=False)
+    switch = AnnotatorSwitch(session.annotator, blind=False, opens=place)
     question = f"{reason} End the blind review?"
     _call_if_confirmed(app, question, lambda: session.request_switch(switch))
     return True

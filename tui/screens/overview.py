@@ -54,6 +54,7 @@ from fcreview.tui.keymap import (
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader, load_own_scores
 from fcreview.tui.queue_state import (
+    ADJUDICATION,
     ESTIMATES,
     OVERVIEW,
     ListChoice,
@@ -214,7 +215,7 @@ class OverviewScreen(GuardedScreen[ListChoice]):
         Args:
             runs: Runs of the view, if they have just been read.
             menus: Lists and figures of all items, which open above the overview.
-            opens: Screen that opens at once, because the user returns to it, such as `check`.
+            opens: Screen that opens at once above the overview, such as `check`.
         """
         super().__init__(classes="-blind" if blind else None)
         self._menus = menus
@@ -283,8 +284,14 @@ class OverviewScreen(GuardedScreen[ListChoice]):
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
         self._load_overview()
+        self._open_place_above()
+
+    def _open_place_above(self) -> None:
+        """Open the screen to which the user returns, or for which the user asked."""
         if self._opens == ESTIMATES:
             self._show_estimates(self._session.estimated_run)
+        elif self._opens == ADJUDICATION:
+            self._show_disagreements()
         elif self._opens:
             self.open_menu(self._opens)
 
@@ -835,7 +842,7 @@ class OverviewScreen(GuardedScreen[ListChoice]):
     def action_show_estimates(self) -> None:
         """Show the estimates of accuracy. The cursor there is on the run under the cursor here."""
         if self._overview.blind:
-            self._ask_to_end_blind_review("estimates", "Estimates show verdicts.")
+            self._ask_to_end_blind_review(ESTIMATES, "Estimates show verdicts.")
             return
         index = self._get_list("runs").cursor
         run = self._runs[index].run if index < len(self._runs) else None
@@ -886,7 +893,8 @@ class OverviewScreen(GuardedScreen[ListChoice]):
 
         `name`: the screen that is not available. `reason`: a sentence that says why.
         """
-        if not ask_to_end_blind_review(self.app, self._session, reason):
+        place = place_above_overview(name)
+        if not ask_to_end_blind_review(self.app, self._session, reason, place):
             self._show_message(f"{name}: not available in blind mode")
 
     def action_open_form(self, form_name: str) -> None:
@@ -927,7 +935,7 @@ class OverviewScreen(GuardedScreen[ListChoice]):
         end for the disagreements.
         """
         if list_name == "adjudicate":
-            self._ask_to_end_blind_review(list_name, REVIEWS_OF_OTHERS_REASON)
+            self._ask_to_end_blind_review(ADJUDICATION, REVIEWS_OF_OTHERS_REASON)
         else:
             self._show_message(f"{list_name}: not available in blind mode")
 

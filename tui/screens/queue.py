@@ -34,6 +34,7 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue_state import (
+    ADJUDICATION,
     ESTIMATES,
     OVERVIEW,
     AnnotatorSwitch,
@@ -146,6 +147,8 @@ class QueueScreen(GuardedScreen[None]):
         self._start = _Start(open_item, message, position)
         self._opens_overview = session.opens_overview and position is None and open_item is None
         """Whether the overview opens as soon as the runs are known."""
+        self._opens_place = session.switch.opens if session.switch is not None else ""
+        """Place that opens as soon as the runs are known. Empty for none."""
         self._has_loaded = False
         """Whether the first rows have been loaded."""
         self._may_suggest_queue_file = True
@@ -338,7 +341,9 @@ class QueueScreen(GuardedScreen[None]):
             ask_to_end_blind_review,
         )
 
-        if not ask_to_end_blind_review(self.app, self._session, REVIEWS_OF_OTHERS_REASON):
+        if not ask_to_end_blind_review(
+            self.app, self._session, REVIEWS_OF_OTHERS_REASON, ADJUDICATION
+        ):
             self.pane.show_message(
                 "Adjudication is not available in blind mode because it shows other reviews"
             )
@@ -357,6 +362,10 @@ class QueueScreen(GuardedScreen[None]):
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
             self.handle_kept_keys()
             return
+
+        if self._opens_place and is_on_top:
+            self._reopen(self._opens_place)
+        self._opens_place = ""
 
         # Keys that were pressed before the runs were read act now. With the overview, they did so
         # above, because they are for it.
@@ -631,7 +640,7 @@ class QueueScreen(GuardedScreen[None]):
             self.app.bell()
 
     def _reopen(self, place: str) -> None:
-        """Open a screen from which a list was opened, above the screen on which it was open.
+        """Open a screen to which the user returns, above the screen on which it was open.
 
         `place`: as in `QueueLevel.opened_from`.
         """
@@ -641,6 +650,8 @@ class QueueScreen(GuardedScreen[None]):
         elif first_name == ESTIMATES:
             estimates = self.make_estimates(self._session.estimated_run)
             self.app.push_screen(estimates, self._leave_overview)
+        elif first_name == ADJUDICATION:
+            self.action_adjudicate()
         elif first_name:
             self.action_show_list(first_name)
 

@@ -143,6 +143,19 @@ def test_own_metric_that_is_being_estimated_promises_nothing() -> None:
     )
 
 
+def test_own_metric_without_an_estimate_says_why() -> None:
+    without_interval = replace(OWN_ESTIMATE, estimated=None, low=None, high=None, needed=None)
+    outcomes = [OutcomeCounts(True, 2070, 160, 160, 0, 0)]
+    sample = make_sample(own_estimate=without_interval, outcomes=outcomes)
+    assert plain_text(estimate_meaning_line(sample, OWN, RUNS[0])) == (
+        "Estimated: items passed. overall accuracy: too few reviewed items in categories"
+    )
+    assert plain_text(next_step_line(sample, "alice", KEYS)) == (
+        "All drawn items are reviewed. For an estimate of the benchmark's own metric, draw more:"
+        " press enter"
+    )
+
+
 def test_meaning_of_estimate_names_its_figure_and_reviews_that_were_not_blind() -> None:
     sample = make_sample(own_estimate=OWN_ESTIMATE, n_seen_reviews=50)
     line = plain_text(estimate_meaning_line(sample, OWN, RUNS[0]))

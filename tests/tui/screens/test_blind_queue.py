@@ -14,6 +14,9 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.adjudication import AdjudicationScreen
+from fcreview.tui.screens.estimates import EstimatesScreen
+from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.conftest import screen_lines
@@ -32,9 +35,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     return workspace
 
 
-@pytest.mark.parametrize("key", ["M", "x"])
+@pytest.mark.parametrize(("key", "screen"), [("M", EstimatesScreen), ("x", AdjudicationScreen)])
 async def test_queue_starts_a_blind_session_and_estimates_or_adjudication_end_it(
-    workspace: Workspace, wait_for_screen: Any, key: str
+    workspace: Workspace, wait_for_screen: Any, key: str, screen: type
 ) -> None:
     assert is_blind_queue(workspace, "sample") and not is_blind_queue(workspace, "other")
     app = FcreviewApp(Session(workspace, "alice"), View())
@@ -62,7 +65,18 @@ async def test_queue_starts_a_blind_session_and_estimates_or_adjudication_end_it
         assert "End the blind review?" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("y")
         await pilot.pause()
-    assert blind_app.next_switch is not None and blind_app.next_switch.blind is False
+    switch = blind_app.next_switch
+    assert switch is not None and switch.blind is False
+
+    session = Session(workspace, "alice")
+    session.switch = switch
+    app = FcreviewApp(session, View())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, screen), "the screen that the user asked for is open"
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, OverviewScreen), "the screen on which the user asked"
 
 
 async def test_session_that_the_user_started_as_blind_stays_blind(

@@ -19,6 +19,8 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.compare import CompareScreen, FlipScreen, summarize_comparison
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
+from fcreview.tui.text.lines import plain_text
+from fcreview.tui.widgets.lists import TextList
 from tests.stats.comparison_cases import make_outcomes, make_trials
 from tests.store.factory import Imported
 from tests.tui import idle
@@ -288,6 +290,10 @@ async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> Non
         ]
         assert places == sorted(places) and len(set(places)) == 3
         assert "≠ city" in "".join(lines[places[2] :])
+        flip_lines = person.app.screen.query_one("#flip-text", TextList)._lines
+        styles = {plain_text(line).strip(): line[-1][1] for line in flip_lines if line}
+        assert any(text.startswith("city") and styles[text] == "golden" for text in styles)
+        assert any(text.startswith("≠ city") and styles[text] == "predicted" for text in styles)
 
 
 async def test_mark_can_be_removed_and_all_runs_cannot_be_marked(workspace: Workspace) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.actions import ACTIONS
@@ -56,6 +56,22 @@ MORE_VISITS = (
 """Keys that open further screens, dialogs and panels from the list of items."""
 WHOLE_WIDTH_ID = re.compile(r"^ fcreview +(?:.+ › )?(?P<id>.+?)(?: +[─━].*| {2,}.*)$")
 BESIDE_LIST_ID = re.compile(r"[ ▸](?P<id>\S+(?: \S+)*) +[\d,]+/[\d,]+ ")
+
+
+MAX_TIMEOUTS = 4
+"""Number of times that the app may need longer than Textual allows, which is 30 seconds."""
+
+
+async def pause(pilot: Pilot[Any]) -> None:
+    """Wait until the app has handled its messages. A busy machine gets more time than Textual
+    allows.
+    """
+    for _ in range(MAX_TIMEOUTS):
+        try:
+            return await pilot.pause()
+        except WaitForScreenTimeout:
+            continue
+    return await pilot.pause()
 
 
 def list_keys() -> list[str]:
@@ -108,7 +124,7 @@ class KeyWalker:
                 await self._send_burst(app, pilot)
                 self.screens[type(app.screen).__name__] += 1
             await self._review_some_items(app, pilot, events)
-        await pilot.pause()
+        await pause(pilot)
 
     async def _go_to_random_screen(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         columns, rows = random.choice(SIZES)
@@ -121,10 +137,10 @@ class KeyWalker:
             if isinstance(app.screen, QueueScreen):
                 break
             self._send(app, ["escape"])
-            await pilot.pause()
+            await pause(pilot)
         for key in keys.split():
             self._send(app, [key])
-            await pilot.pause()
+            await pause(pilot)
 
     async def _send_burst(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         for _ in range(random.randint(1, MAX_BURST)):
@@ -132,7 +148,7 @@ class KeyWalker:
             for _ in range(random.choice((0, 0, 1, 2, 5))):
                 await asyncio.sleep(0)
         if random.random() < 0.5:
-            await pilot.pause()
+            await pause(pilot)
 
     async def _review_some_items(
         self, app: FcreviewApp, pilot: Pilot[Any], events: NewEvents
@@ -171,7 +187,7 @@ class KeyWalker:
     async def _wait(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         for _ in range(3):  # results of a worker may start another one
             await wait_for_workers(app)
-            await pilot.pause()
+            await pause(pilot)
 
     def _send(self, app: FcreviewApp, keys: list[str]) -> None:
         self.n_keys += len(keys)

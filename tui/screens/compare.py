@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -26,10 +26,9 @@ from fcreview.stats.run_comparison import (
     is_clustered,
     list_caveats,
 )
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tables.comparison import (
     CLUSTER_MARK,
-    build_flip_table,
     build_pass_rate_table,
     describe_estimated_difference,
     format_flip_count,
@@ -38,6 +37,7 @@ from fcreview.tables.comparison import (
 )
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
+from fcreview.tui.figures.flips import find_failing_item, lay_out_flips
 from fcreview.tui.item_view.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.screens.command_form import open_command_form
@@ -262,6 +262,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._comparison: RunComparison | None = None
         self._estimate: EstimatedDifference | None = None
         """Estimated difference of the effective verdicts; None for other verdicts."""
+        self._failing_rows: Mapping[int, QueueRow] = {}
+        """Rows of the items that one run fails and the other one passes, by item number."""
         self._passing_side = ""
         """Run that passes the listed items, see `PASSING_SIDES`."""
 
@@ -294,11 +296,16 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         # Samples are of human verdicts, so that the comparison must be of them too.
         if sources == ("effective", "effective"):
             estimate = await self._estimate_difference(comparison)
+        failing_items = [find_failing_item(flip) for flip in comparison.flips]
+        rows = await self._session.read(
+            lambda store: store.fetch_rows(failing_items), interruptible=True
+        )
 
         # The comparison, its sources and its estimate change together, so that the screen never
         # shows figures below the name of other sources.
         self._sources = sources
         self._comparison = comparison
+        self._failing_rows = {row.item: row for row in rows}
         self._estimate = estimate
         self._message = ""
         self.waiting.stop()
@@ -377,7 +384,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             for text in describe_estimated_difference(self._estimate):
                 lines += [make_line(row) for row in sanitize_and_wrap(text, cells)]
         for caveat in list_caveats(comparison, source_a, source_b):
-            lines.append(make_line(sanitize(caveat), "warn"))
+            lines += [make_line(row, "warn") for row in sanitize_and_wrap(caveat, cells)]
         self._show_pass_rate_lines(heading, lines)
 
         separator = f" {symbols().separator} "
@@ -406,7 +413,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         flips = self._flips
         border_cells = 2 if is_small_screen(self.size) else 6
         cells = self.size.width - border_cells
-        heading, lines = lay_out_figure(build_flip_table(flips), cells)
+        heading, lines = lay_out_flips(flips, self._failing_rows, cells)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)

@@ -65,7 +65,14 @@ from fcreview.tui.screens.command_form import (
     open_command_form,
 )
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import BLANK_LINE, Line, LineBuilder, fit_line, make_line
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    LineBuilder,
+    fit_line,
+    make_line,
+    wrap_sanitized,
+)
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import lay_out_figure, omit_parts
@@ -444,8 +451,11 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
             lines.append(advice)
             lines.append(self._meaning_of_estimate())
             lines.append(sources_line(self._selected_sample))
-        fitted = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
-        self.query_one("#advice", LineBlock).show(fitted)
+
+        rows: list[Line] = []
+        for line in lines:
+            rows += _wrap_advice(line, self.size.width)
+        self.query_one("#advice", LineBlock).show(rows)
 
     def _meaning_of_estimate(self) -> Line:
         """Return what the estimate of the run under the cursor is about."""
@@ -733,3 +743,12 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
 
     def show_unavailable_key(self, key: str) -> None:
         self._show_message(format_unavailable_key_message(self.app, key))
+
+
+def _wrap_advice(line: Line, width: int) -> list[Line]:
+    """Wrap a line of advice to rows of `width` cells, each with a blank before it."""
+    rows = []
+    for text, style in line:
+        for row in wrap_sanitized(text, width - 1):
+            rows.append(make_line(f" {row.rstrip()}", style))
+    return rows

@@ -143,7 +143,8 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
             "4 items · McNemar p 0.625 · only A 1, only B 2 · both pass 0, both fail 1"
             in lines[find_line(lines, "McNemar")]
         )
-        assert re.search(r"simple_2 +pass +fail ", lines[find_line(lines, "simple_2")])
+        first_flip = lines[find_line(lines, "simple_2")]
+        assert re.search(r'simple_2 +PASS +FAIL +city  "Hangzhou" → "Hangzhou, CN"', first_flip)
         assert re.search(
             r'simple_0 +fail +pass +A: city "Hangzhou, CN" \(golden "Hangzhou"\)',
             lines[find_line(lines, "simple_0")],

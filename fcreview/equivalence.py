@@ -193,19 +193,24 @@ def _format_value(value: Any) -> str:
     """Format a value of a rule as a single word without quotation marks if possible, else as
     JSON.
     """
-    text = json.dumps(value, ensure_ascii=False)
-    if (
-        not isinstance(value, str)
-        or not value
-        or not value.isprintable()
-        or any(char in value for char in ' "\\')
-    ):
-        return text
-    try:
-        json.loads(value)
-    except (ValueError, RecursionError):
+    if isinstance(value, str) and _is_word(value) and not _is_json(value):
         return value
-    return text
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text can stand in a rule without quotation marks, as far as its characters go."""
+    has_special_character = any(char in text for char in ' "\\')
+    return text != "" and text.isprintable() and not has_special_character
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text without quotation marks would be read as another value, as `5` or `true`."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 _MAX_DEPTH = 50

@@ -84,7 +84,10 @@ class WorkspaceFiles:
             try:
                 status = os.fstat(descriptor)
                 _check_regular_file(descriptor, status, path)
-                if flags & os.O_CREAT and not status.st_size:
+                # A file that was just created is empty. An older empty file cannot be told from it,
+                # so it gets the same permissions.
+                is_empty = status.st_size == 0
+                if flags & os.O_CREAT and is_empty:
                     _set_permissions(descriptor, folder, 0o666 if group_can_write else 0o644)
             except BaseException:
                 os.close(descriptor)
@@ -181,21 +184,28 @@ class WorkspaceFiles:
         symbolic link can lead out of the workspace. With `create`, missing folders are created.
         """
         folder = os.open(self.root, _FOLDER_FLAGS)
+        # `folder` is the descriptor of the innermost folder. Those above it are closed already.
         try:
             for name in path.relative_to(self.root).parts:
                 if name == "..":
                     raise OSError(errno.EINVAL, "the path is outside the workspace", str(path))
-                outer = folder
                 if create:
-                    _make_inner_folder(name, outer)
-                try:
-                    folder = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=outer)
-                except OSError as error:
-                    raise self._explain_error(error, path) from error
-                os.close(outer)
+                    _make_inner_folder(name, folder)
+                inner_folder = self._open_inner_folder(name, folder, path)
+                os.close(folder)
+                folder = inner_folder
             yield folder
         finally:
             os.close(folder)
+
+    def _open_inner_folder(self, name: str, folder: int, path: Path) -> int:
+        """Open a folder inside a folder that is given by its descriptor, and return its descriptor.
+        `path` is the path that an error names.
+        """
+        try:
+            return os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+        except OSError as error:
+            raise self._explain_error(error, path) from error
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
         """Return the error to raise for a failed access to a file: one that names a symbolic link
@@ -263,21 +273,26 @@ _PERMISSION_BITS = 0o777
 
 
 def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> None:
-    """Copy the permissions of the parent folder, limited to `max_mode`.
+    """Copy the permissions of the parent folder, limited to `max_mode`. The owner always gets the
+    owner's permissions of `max_mode`.
 
-    The owner can always read and write.
+    Args:
+        descriptor: Descriptor of the file or folder.
+        parent_descriptor: Descriptor of the folder that it is in.
+        max_mode: The largest permissions: 0o644 or 0o666 for a file, 0o777 for a folder.
     """
-    is_folder = bool(max_mode & stat.S_IXUSR)
-    owner_mode = stat.S_IRWXU if is_folder else stat.S_IRUSR | stat.S_IWUSR
     parent_mode = os.fstat(parent_descriptor).st_mode
+    owner_mode = max_mode & stat.S_IRWXU
     new_permissions = (parent_mode & max_mode) | owner_mode
+
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if mode & _PERMISSION_BITS == new_permissions:
+        return
     # Bits that are no permissions, such as that of a folder whose files keep its group, stay.
     special_bits = mode & ~_PERMISSION_BITS
-    # Another user owns the file, or the file system has no permissions.
+    # It fails if another user owns the file, or if the file system has no permissions.
     with contextlib.suppress(OSError):
-        if mode & _PERMISSION_BITS != new_permissions:
-            os.fchmod(descriptor, special_bits | new_permissions)
+        os.fchmod(descriptor, special_bits | new_permissions)
 
 
 def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> None:

@@ -239,9 +239,12 @@ class _PatchWriter:
     ) -> Datapoint:
         """Return the data about the fixes of one record for the texts of the pull request: the old
         and new fields, a link to the old lines, and the evidence.
+
+        The fixes are of several runs or trials, and all make the same correction, so the first one
+        stands for them. All of them are evidence.
         """
-        fix = fixes[0]
-        new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)
+        first_fix = fixes[0]
+        new_fields = self._repository.adapt_fields(place, first_fix.applied.new_fields)
         is_whole_record_golden = place.record is place.golden
         if is_whole_record_golden:
             old = place.record
@@ -249,22 +252,26 @@ class _PatchWriter:
         else:
             old = {name: place.golden.get(name) for name in new_fields}
             new = new_fields
-
-        # The link is to the lines before any edit, because earlier edits may have moved the record.
-        old_text = self._edited[path].old
-        original_place = self._repository.find_record(old_text, fix.applied.record)
-        lines = _find_lines(old_text, original_place or place)
         return Datapoint(
-            name=fix.applied.record,
+            name=first_fix.applied.record,
             path=path,
-            link=self._repository.make_link(self._files.commit, path, lines),
+            link=self._make_link_to_old_lines(path, place, first_fix),
             commit=self._files.commit,
             old=old,
             new=new,
-            fix=fix,
+            fix=first_fix,
             evidence=self._evidence.collect(fixes, has_trials=self._repository.has_trials),
             execution=execution,
         )
+
+    def _make_link_to_old_lines(self, path: str, place: RecordPlace, fix: ResolvedFix) -> str:
+        """Return the link to the lines of a record before any edit, because earlier edits may have
+        moved the record from them to `place`.
+        """
+        old_text = self._edited[path].old
+        original_place = self._repository.find_record(old_text, fix.applied.record)
+        lines = _find_lines(old_text, original_place or place)
+        return self._repository.make_link(self._files.commit, path, lines)
 
     def _edit(self, path: str, place: RecordPlace, fix: ResolvedFix) -> None:
         """Write the corrected golden answer into the text of a file. Raises ExportError if the
@@ -291,13 +298,14 @@ class _PatchWriter:
         return True
 
     def write(self, folder: Path) -> None:
-        """Write the patch and the texts."""
+        """Write the patch and the texts, and complete the result: `files`, `title` and `branch`."""
+        # This also lists the edited files in the result, which the title and the branch name.
         patch = self._format_patch()
-        (folder / "golden.patch").write_bytes(patch)
-
         names = [datapoint.name for datapoint in self.result.datapoints]
         self.result.title = self._repository.make_title(self.result.files, names)
         self.result.branch = self._repository.make_branch(self.result.files, names)
+
+        (folder / "golden.patch").write_bytes(patch)
         _write_text(folder / "title.txt", self.result.title)
         _write_text(folder / "branch.txt", self.result.branch)
         _write_text(folder / "pull_request.md", self._format_pull_request())

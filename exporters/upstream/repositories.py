@@ -267,6 +267,8 @@ class Tau2Repository(UpstreamRepository):
     def find_answer_files(self, fix: ResolvedFix, files: RepositoryFiles) -> Sequence[str]:
         """Return the task files of the domain: `tasks.json`, and others that repeat its tasks."""
         domain = fix.label["category"]
+        # A domain is the name of a folder, with the characters that a branch may have. Any other
+        # text, such as one with `/` or `..`, must not become part of a path.
         if make_branch_part(domain) != domain:
             raise RefusedFix(f"the repository has no domain {domain[:80]!r}")
         folder = f"data/tau2/domains/{domain}"

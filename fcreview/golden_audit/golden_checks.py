@@ -386,7 +386,9 @@ def _has_text_overlap(first: str, second: str) -> bool:
 
 
 def _is_damaged(text: str) -> bool:
-    """Whether a text looks damaged: it has spaces or quotes around it, or unmatched brackets."""
+    """Whether a text looks damaged: it has spaces or quotes around it, unmatched brackets, or a
+    quotation mark that is not closed.
+    """
     stripped = text.strip()
     has_spaces_around = bool(stripped) and stripped != text
     if has_spaces_around:
@@ -394,16 +396,22 @@ def _is_damaged(text: str) -> bool:
     for quote in ("'", '"'):
         if len(text) > 2 and text.startswith(quote) and text.endswith(quote):
             return True
-
-    if len(text) <= MAX_BRACKET_TEXT:
-        for opening, closing in ("()", "[]", "{}"):
-            if text.count(opening) != text.count(closing):
-                return True
+    # Long texts are prose or code, in which a bracket may stand alone, as in `1)`.
+    if len(text) <= MAX_BRACKET_TEXT and _has_unmatched_brackets(text):
+        return True
 
     # A single quote inside a text can be an apostrophe.
     has_open_single_quote = text.startswith("'") and text.count("'") % 2 == 1
     has_open_double_quote = text.count('"') % 2 == 1
     return has_open_double_quote or has_open_single_quote
+
+
+def _has_unmatched_brackets(text: str) -> bool:
+    """Whether a text has more opening than closing brackets of a kind, or fewer."""
+    for opening, closing in ("()", "[]", "{}"):
+        if text.count(opening) != text.count(closing):
+            return True
+    return False
 
 
 MIN_OTHER_ITEMS = 3
@@ -414,6 +422,10 @@ MAJORITY = 0.75
 
 Otherwise, no use is suspect.
 """
+
+
+_Content = tuple[str, ...]
+"""Normalized text of a question, then the sorted names of its functions."""
 
 
 @dataclass(slots=True)
@@ -441,19 +453,19 @@ class GoldenAnswerIndex:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, accepted string) -> other accepted strings -> id of an item.
+        """(argument, accepted string) -> other accepted strings -> id of an item. It shows strings
+        that one golden answer accepts for another string and a second one does not.
 
         Strings are normalized.
         """
-        self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(
-            dict
-        )
-        """Question text and function names -> golden answers, each with an item's key.
+        self._golden_of_content: defaultdict[_Content, dict[str, QuestionKey]] = defaultdict(dict)
+        """Content of a question -> its golden answers, each with an item's key. It shows equal
+        questions with different golden answers.
 
         Conversations are excluded.
         """
-        self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """Item -> its question text and function names, and its golden answer."""
+        self._content_of_question: dict[QuestionKey, tuple[_Content, str]] = {}
+        """Item -> its content and its golden answer, to look them up in `_golden_of_content`."""
         for question in questions:
             self._index_question(question)
 
@@ -694,14 +706,18 @@ def _parse_documented_format(description: str) -> DocumentedFormat | None:
     `YYYY-MM-DD`. Returns None if it asks for none, or allows several.
     """
     if _CITY_STATE.search(description):
+        # Some cities have no state.
         return DocumentedFormat("City, State", pattern=re.compile(r"\w.*, *\w"), strength=0.5)
-    found = _DATE_FORMAT.search(description)
+
+    date_formats = [match.group() for match in _DATE_FORMAT.finditer(description)]
     # The function docs may allow several formats.
-    if not found or len(_DATE_FORMAT.findall(description)) > 1:
+    if len(date_formats) != 1:
         return None
-    parts = re.split(r"([-/.])", found.group())
+    (date_format,) = date_formats
+    # `YYYY-MM-DD` is divided into `YYYY`, `-`, `MM`, `-`, `DD`.
+    parts = re.split(r"([-/.])", date_format)
     pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)
-    return DocumentedFormat(found.group(), pattern=re.compile(pattern), strength=1.0)
+    return DocumentedFormat(date_format, pattern=re.compile(pattern), strength=1.0)
 
 
 _COUNTING_WORDS = (
@@ -790,8 +806,9 @@ class TextContent:
         return f"{abs(value):.9g}" in self.scaled
 
     def has_any_word_of(self, text: str) -> bool:
-        """Whether this content contains a word of `text`, or two consecutive letters of a
-        non-ASCII word.
+        """Whether this content contains `text` itself, a word of it, or two consecutive letters of
+        a non-ASCII word. A text without words, such as `-`, needs no mention, so that it counts as
+        contained.
         """
         folded = text.casefold()
         words = _WORD.findall(folded)
@@ -908,7 +925,10 @@ def _iter_leaves(value: Any) -> Iterable[Any]:
 
 
 def _list_parts(value: Any) -> list[Any]:
-    """Return the values directly inside a value."""
+    """Return the values directly inside a value that `_iter_leaves` visits. Of several accepted
+    values, only the first one counts, and of long lists, only the first `MAX_LEAF_ELEMENTS`
+    elements, which limits the time.
+    """
     if isinstance(value, AcceptedValues):
         return value.any_of[:1]
     if isinstance(value, GoldenObject):

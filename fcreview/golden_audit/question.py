@@ -137,9 +137,12 @@ class AnswerDifference:
         if golden_type != predicted_type:
             return f"type differs: {predicted_type} instead of {golden_type}"
 
-        # The texts are equal, so only the benchmark's rule says why the answer fails.
-        has_same_text = abbreviate(golden) == abbreviate(predicted)
-        return self.reason.removeprefix(f"{abbreviate(predicted)} is ") if has_same_text else ""
+        predicted_text = abbreviate(predicted)
+        if abbreviate(golden) != predicted_text:
+            return ""
+        # The texts are equal, so only the benchmark's rule says why the answer fails. The reason
+        # may begin with the predicted value, which the label shows too.
+        return self.reason.removeprefix(f"{predicted_text} is ")
 
 
 def _abbreviate_from_difference(value: Any, other: Any, max_length: int) -> str:
@@ -153,8 +156,12 @@ def _abbreviate_from_difference(value: Any, other: Any, max_length: int) -> str:
 
     full_text = to_json_text(value)
     n_equal = _count_equal_characters(full_text, to_json_text(other))
-    text = "…" + full_text[n_equal - CHARACTERS_BEFORE_DIFFERENCE :]
-    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+    # Both values begin with the shortened text, so the difference comes after more characters than
+    # are shown before it.
+    text_from_difference = "…" + full_text[n_equal - CHARACTERS_BEFORE_DIFFERENCE :]
+    if len(text_from_difference) <= max_length:
+        return text_from_difference
+    return text_from_difference[: max_length - 1] + "…"
 
 
 def _count_equal_characters(text: str, other: str) -> int:

@@ -92,14 +92,13 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     if not weight_share:
         return []
 
-    def get_pass_rate(run: int) -> float:
-        profile = weights.run_profiles.get(run)
-        return 0.0 if profile is None else profile.pass_rate
-
-    best_failing_run = max(failing_runs, key=get_pass_rate)
-    best = weights.run_profiles[best_failing_run]
+    # A run without a profile has no weight. As the failing runs have some, one has a profile.
+    failing_profiles = [
+        weights.run_profiles[run] for run in failing_runs if run in weights.run_profiles
+    ]
+    best = max(failing_profiles, key=lambda profile: profile.pass_rate)
     verb = "fails" if len(failing_runs) == 1 else "fail"
-    answers = format_count(len(weights.bits), "decoded answer")
+    answers = format_count(len(weights.bits_by_run), "decoded answer")
     items = format_count(best.n_verdicts, "item")
     text = (
         f"models fail: {len(failing_runs)} of {answers} {verb}, including {best.model},"
@@ -144,11 +143,14 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     """
     weights = evidence.run_weights
     profiles = weights.run_profiles
+    # Only runs with a weight count: those whose answer could be decoded.
+    counted_runs = weights.bits_by_run.keys()
     failing_runs: set[int] = set()
     for answer, _ in evidence.differences:
-        failing_runs.update(run for run in answer.runs if run in weights.bits)
-    passing_runs = weights.bits.keys() - failing_runs
+        failing_runs.update(run for run in answer.runs if run in counted_runs)
+    passing_runs = counted_runs - failing_runs
 
+    # The strength is 0 if one of both sets is empty.
     strength = _compute_reversal_strength(failing_runs, passing_runs, profiles)
     if strength <= 0:
         return []

@@ -286,7 +286,8 @@ def _can_be_siblings(first: SiblingQuestion, second: SiblingQuestion) -> bool:
     """Whether two questions may be versions of the same question in different parts of a
     benchmark's dataset.
     """
-    # Only runs with different datasets have a question several times.
+    # The same question occurs twice only if runs have different versions of the dataset, and then
+    # its golden answers are compared too.
     if first.key == second.key:
         return True
     has_same_benchmark = first.key.benchmark == second.key.benchmark

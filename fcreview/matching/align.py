@@ -127,7 +127,12 @@ def _find_partners(
     *,
     keep_order: bool,
 ) -> dict[int, int]:
-    """Return the index of the predicted call for each golden call that has one."""
+    """Return the index of the predicted call for each golden call that has one.
+
+    The calls are paired by their differences. A pair of calls of two functions counts only if the
+    model probably meant the golden function, else the golden call is missing and the predicted one
+    is unexpected.
+    """
     replacements = _Replacements(golden, predicted, rules)
     partners = {}
     for golden_index, predicted_index in _pair_calls(golden, predicted, rules, keep_order):
@@ -188,12 +193,15 @@ class _Replacements:
 def _is_similar_name(first: str, second: str) -> bool:
     """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`;
     `Maps.find`, `find`.
+
+    An empty name, which a call that cannot be decoded has, may stand for any name.
     """
     first_name = first[:MAX_NAME_LENGTH].casefold()
     second_name = second[:MAX_NAME_LENGTH].casefold()
     if not first_name or not second_name:
         return True
-    if first_name.rpartition(".")[2] == second_name.rpartition(".")[2]:
+    has_same_last_part = first_name.rpartition(".")[2] == second_name.rpartition(".")[2]
+    if has_same_last_part:
         return True
     similarity = SequenceMatcher(None, first_name, second_name, autojunk=False).ratio()
     return similarity >= MIN_NAME_SIMILARITY
@@ -412,14 +420,17 @@ class _HungarianMethod:
     def _add_row(self, added_row: int) -> None:
         """Assign a column to one more row. The rows before it may get other columns, so that the
         total cost stays lowest.
+
+        The nearest column is taken again and again, by Dijkstra's algorithm, until it is a free
+        one. If a column has an owner, the path goes on from there: the owner would give the column
+        away and need another one.
         """
         path = _ShortestPath(len(self._column_prices))
-        # The row whose pairs continue the path. It gives its own column to the row before it.
         row: int | None = added_row
         while row is not None:
             self._extend(path, row)
             column = path.take_nearest()
-            # A free column has no owner, and ends the path.
+            # None for a free column, which ends the path.
             row = self._owners[column]
 
         self._change_prices(added_row, path)
@@ -434,14 +445,21 @@ class _HungarianMethod:
             path.offer(column, distance)
 
     def _change_prices(self, added_row: int, path: _ShortestPath) -> None:
-        """Change the prices after a row was added, so that the assignment stays a cheapest one."""
+        """Change the prices (dual variables of the Hungarian method) before the columns of a path
+        get new owners, so that the assignment stays a cheapest one.
+
+        Each reached column that is nearer than the end of the path becomes cheaper by the
+        difference, and the row that owns it more expensive, so that their pair keeps the length 0.
+        Then all pairs on the path have the length 0, and no pair has a negative one.
+        """
         self._row_prices[added_row] += path.length
+        # The last column is the end of the path. It has the difference 0, and no owner.
         for column in path.reached[:-1]:
             owner = self._owners[column]
             assert owner is not None, "only the last column of a path is free"  # noqa: S101
-            saved = path.length - path.distances[column]
-            self._row_prices[owner] += saved
-            self._column_prices[column] -= saved
+            nearer_by = path.length - path.distances[column]
+            self._row_prices[owner] += nearer_by
+            self._column_prices[column] -= nearer_by
 
     def _reassign(self, added_row: int, path: _ShortestPath) -> None:
         """Give each column of the path the row of the column before it. The first column gets the

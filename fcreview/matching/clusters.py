@@ -314,6 +314,8 @@ def _find_largest_part(
         _summarize_clusters_of_name(clusters_of_name, outer, inner, separator)
         for clusters_of_name in _group_by_name(clusters, outer).values()
     ]
+    # The largest error type summarizes a group better than a function or an argument with failures
+    # of several types.
     if outer != BY_ERROR_TYPE:
         for sharing_clusters in group_by_shared_name(clusters, inner).values():
             parts.append(_summarize_clusters_of_name(sharing_clusters, inner, outer, separator))

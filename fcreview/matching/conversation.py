@@ -232,12 +232,15 @@ class _StepMessages:
 
     def build(self, messages: Sequence[Message]) -> Iterator[ChatMessage]:
         """Yield the messages of the step in order. The caller's texts are collected in one reply,
-        which comes when it is finished.
+        which comes when it is finished: before the first message of another role, and at the latest
+        at the end. Only a user message does not finish it: it is what the step replies to, so it
+        comes before the reply.
         """
         for message in messages:
+            is_of_caller = message.role == self._caller
             if message.name == GOLDEN_CALL:
                 yield _make_given_message(message)
-            elif message.role == self._caller and not self._is_reply_finished:
+            elif is_of_caller and not self._is_reply_finished:
                 self._reply = self._reply or ChatMessage(self._caller)
                 _append_to_reply(self._reply, message)
             else:
@@ -247,6 +250,7 @@ class _StepMessages:
         yield from self._finish_reply()
 
     def _finish_reply(self) -> Iterator[ChatMessage]:
+        """Yield the reply if there is one that was not yielded yet."""
         if self._reply is not None and not self._is_reply_finished:
             self._is_reply_finished = True
             yield self._reply
@@ -289,13 +293,17 @@ def _join_lines(first: str, second: str) -> str:
 
 
 def is_only_call_text(text: str, calls: Sequence[Call]) -> bool:
-    """Whether a text is only the raw form of these calls, such as `[f(a=1)]`."""
+    """Whether a text is probably only the raw form of these calls, such as `[f(a=1)]`.
+
+    It begins with a function name, or with the sign with which models open a list, an object, a tag
+    or a code block, and it names all functions. Prose between or after the calls is not looked for.
+    """
     if not calls:
         return False
-    start = text.lstrip()
+    stripped = text.lstrip()
     names = [call.name.rpartition(".")[2] for call in calls]
-    begins_like_call = start.startswith(("[", "{", "<", "`", *names))
-    return begins_like_call and all(name in start for name in names)
+    begins_like_call = stripped.startswith(("[", "{", "<", "`", *names))
+    return begins_like_call and all(name in stripped for name in names)
 
 
 def _assign_call_ids(messages: Sequence[ChatMessage]) -> None:

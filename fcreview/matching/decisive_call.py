@@ -264,7 +264,11 @@ def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Itera
 
 
 def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
-    """Return the first call that changes data, succeeds, and is not in the golden answer."""
+    """Return the first call that changes data, succeeds, and is not in the golden answer.
+
+    A call has no golden call if none remained unpaired for which it could stand (see
+    `fcreview.matching.align`).
+    """
     for made in paired.calls:
         is_unexpected = made.pair.golden is None and not made.refused
         if not is_unexpected or not _changes_state(made.call):
@@ -350,7 +354,9 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
     name = missing_calls[0].name
     first_number, first_reply = paired.replies[0]
     is_written_as_text = not paired.calls and f"{name}(" in first_reply.content
-    if paired.turn is not None and is_written_as_text:
+    # Without a known turn, the first reply may be of an earlier turn than the missing call.
+    is_turn_known = paired.turn is not None
+    if is_turn_known and is_written_as_text:
         reason = f"The reply names {name}, but no call can be decoded from it."
         return DecisiveStep(first_number, kind="undecodable_call", reason=reason)
 

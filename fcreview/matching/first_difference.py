@@ -235,19 +235,24 @@ def _build_row(argument: _Argument, differences: list[ArgumentDiff]) -> Argument
 def _find_state_and_reason(
     argument: _Argument, differences: list[ArgumentDiff]
 ) -> tuple[DiffState, str | None]:
-    """Return the state and the reason in an argument's row."""
+    """Return the state and the reason in an argument's row.
+
+    A difference of the argument as a whole comes before those of values inside it, which are only
+    counted. The state `~` means that a difference does not matter by the rules of the benchmark,
+    and `!` that it does.
+    """
     if not differences:
         return _find_state_without_differences(argument)
-    own = [difference for difference in differences if difference.path == argument.path]
-    is_different = any(difference.state != "~" for difference in differences)
-    if not own:
-        return _summarize_nested_differences(len(differences), is_different)
+    of_argument = [difference for difference in differences if difference.path == argument.path]
+    matters = any(difference.state != "~" for difference in differences)
+    if not of_argument:
+        return _summarize_nested_differences(len(differences), is_different=matters)
 
-    first_own = own[0]
+    first_difference = of_argument[0]
     # A value that is equal after normalisation may have nested values that are not.
-    if is_different and first_own.state == "~":
-        return "!", first_own.reason
-    return first_own.state, first_own.reason
+    if matters and first_difference.state == "~":
+        return "!", first_difference.reason
+    return first_difference.state, first_difference.reason
 
 
 def _find_state_without_differences(argument: _Argument) -> tuple[DiffState, str | None]:
@@ -455,7 +460,10 @@ def _describe_call_difference(golden: Call | None, predicted: Call | None) -> st
 
 def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) -> str:
     """Format a difference in one line: `"Rom" (golden "Rome")`, `3 (not in golden)`, `missing
-    (golden 5)`, or the reason if the values are too long to show.
+    (golden 5)`, or the reason if the values do not show it better.
+
+    The state of the difference is `-` for a missing value, `+` for an unexpected one, and `!` or
+    `~` for another one. `golden` or `predicted` is `NO_VALUE` if there is none.
     """
     golden_text = ""
     if golden is not NO_VALUE:
@@ -463,6 +471,8 @@ def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) ->
     if difference.state == "-":
         return f"missing {golden_text}".rstrip()
 
+    # Objects and lists are too long to show. The reason of a list or text of another length
+    # (`length 3, golden 4`) says more than its values.
     is_container = isinstance(predicted, dict | list | tuple)
     is_about_length = difference.reason.startswith("length ")
     if predicted is NO_VALUE or is_container or is_about_length:

@@ -202,15 +202,18 @@ class DerivationRules:
         """Return the targets and criteria whose verdicts can follow from overrides, without
         duplicates.
 
+        In the rules, the target `PART` stands for any part: a verdict on one criterion of a part
+        can follow from another criterion of the same part.
+
         Args:
             overrides: Targets and criteria whose automatic verdicts people override.
             automatic: All targets and criteria with an automatic verdict.
         """
-        reviewed_parts = [target for target, _ in overrides if target not in WHOLE_TARGETS]
+        overridden_parts = [target for target, _ in overrides if target not in WHOLE_TARGETS]
         targets: list[TargetCriterion] = []
         for target, criterion in self._list_targets():
             if target == PART:
-                targets.extend((part, criterion) for part in reviewed_parts)
+                targets.extend((part, criterion) for part in overridden_parts)
             else:
                 targets.append((target, criterion))
         return list(dict.fromkeys(targets))

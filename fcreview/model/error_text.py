@@ -103,16 +103,23 @@ def _status(*codes: int) -> str:
     counts of tokens, do not match.
     """
     code = f"(?:{'|'.join(map(str, codes))})"
+    # `error` of `error code: 503`
     name = (
         r"\b(?:error|status|http|code|statuscode|response|returned|answered|received|failed"
         r" with|responded with|got)"
     )
+    # ` code` of `error code: 503`, or the version of `http/1.1 503`
     more_names = r"(?: (?:http|status|error|code|an?)\b){0,3}(?:/[\d.]{1,3})?"
+    # `": ` of `"status": 503`, or ` (` of `status (503)`
     separator = r"['\"]?[ :=]{0,3}['\"(\[<]?"
-    no_count = r"(?!\d|[.,]\d| (?:tokens|characters|items)\b)"
-    named = rf"{name}{more_names}{separator}{code}{no_count}"
+    # The code is not the beginning of a longer number, such as 5031 or 503.5, and counts nothing.
+    not_a_count = r"(?!\d|[.,]\d| (?:tokens|characters|items)\b)"
+
+    named = rf"{name}{more_names}{separator}{code}{not_a_count}"
+    # `(503)` or `[http 503]`
     in_brackets = rf"[(\[](?:http )?{code}[)\] ]"
-    at_beginning = rf"\A(?:[\w.]{{1,80}}: )?['\"]?{code}\b{no_count}"
+    # `503`, or `ClassName: 503`
+    at_beginning = rf"\A(?:[\w.]{{1,80}}: )?['\"]?{code}\b{not_a_count}"
     return f"{named}|{in_brackets}|{at_beginning}"
 
 

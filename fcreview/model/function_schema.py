@@ -219,7 +219,7 @@ _DEFAULT = re.compile(
 three words. `default X` matches only if X is quoted, a number, true, false or capitalized, unlike
 `the default route`.
 """
-_APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
+_APPROXIMATION_OR_UNIT = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
 """Pattern for a word before a number and for the unit after it, as in `approximately 9.81
 m/s^2`.
 """
@@ -238,8 +238,11 @@ def parse_documented_default(description: str) -> Any:
         return NO_DEFAULT
 
     stated_value = match["marked"] or match["bare"]
-    without_unit = _APPROXIMATION.sub("", stated_value)
-    text = without_unit.strip().rstrip(".").strip("'\"")
+    # `about 9.81 m/s^2` becomes `9.81`.
+    exact_value = _APPROXIMATION_OR_UNIT.sub("", stated_value)
+    # The full stop of the sentence comes after the quotes.
+    without_full_stop = exact_value.strip().rstrip(".")
+    text = without_full_stop.strip("'\"")
     if _NOT_A_DEFAULT.fullmatch(text):
         return NO_DEFAULT
     return _SPELLED_OUT.get(text.lower(), text)

@@ -183,24 +183,27 @@ class _Part:
 def _parse_node(text: str, span: Span) -> _Node:
     """Parse a value of a JSON text into a tree.
 
-    The texts of the node and of its parts join to exactly the text of the value, with its blanks.
+    The texts of the node and of its parts join to exactly the text of the value, with its blanks:
+    `{"a": 1, "b": 2}` has the head `{`, the part `"a": ` `1`, the separator `, `, the part `"b": `
+    `2`, and the tail `}`. A value without parts has only its text.
     """
     value, _ = _DECODER.raw_decode(text, span.start)
     node = _Node(text[span.start : span.end], value)
-    # The first part begins after the opening bracket.
+    # The end of the opening bracket, and then of each part.
     previous_end = span.start + 1
     for member in iter_json_parts(text, span.start):
         label_start = _find_label_start(text, member, previous_end)
-        separator = ""
-        if node.parts:
-            separator = text[previous_end:label_start]
-        else:
+        is_first = not node.parts
+        if is_first:
             node.head = text[span.start : label_start]
-
-        # The label is the name with the colon. Elements of lists have none.
-        label = text[label_start : member.span.start]
-        child = _parse_node(text, member.span)
-        node.parts.append(_Part(member.name, label, node=child, separator=separator))
+        part = _Part(
+            member.name,
+            # The label is the name with the colon. Elements of lists have none.
+            text[label_start : member.span.start],
+            node=_parse_node(text, member.span),
+            separator="" if is_first else text[previous_end:label_start],
+        )
+        node.parts.append(part)
         previous_end = member.span.end
 
     if node.parts:
@@ -259,23 +262,23 @@ def _render_object(node: _Node, value: Mapping[str, Any], style: _Style, indent:
 def _render_list(node: _Node, value: Sequence[Any], style: _Style, indent: str) -> str:
     """Return the text of a changed list.
 
-    Equal elements keep their text. In each part of the list that changes, the first new element
-    replaces the first old one, and so on.
+    Equal elements keep their text. In each section of the list that changes, the first new element
+    replaces the first old one, and so on. Further new elements are added, and further old ones are
+    left out.
     """
     inner_indent = _find_inner_indent(node, indent)
     pieces = _ContainerText(node, style, inner_indent)
     old_texts = [to_json_text(part.node.value) for part in node.parts]
     new_texts = [to_json_text(element) for element in value]
     matcher = SequenceMatcher(None, old_texts, new_texts, autojunk=False)
-    for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    # Equal sections need no branch of their own, because `_render` keeps the text of equal values.
+    for _tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         old_parts = node.parts[old_start:old_end]
-        for offset, element in enumerate(value[new_start:new_end]):
-            if offset < len(old_parts):
-                part = old_parts[offset]
-                rendered = _render(part.node, element, style, inner_indent)
-                pieces.add(rendered, part.separator)
-            else:
-                pieces.add(pieces.dump(element))
+        new_elements = value[new_start:new_end]
+        for part, element in zip(old_parts, new_elements, strict=False):
+            pieces.add(_render(part.node, element, style, inner_indent), part.separator)
+        for element in new_elements[len(old_parts) :]:
+            pieces.add(pieces.dump(element))
     return pieces.join()
 
 

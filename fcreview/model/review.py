@@ -272,15 +272,13 @@ def fold_events(
         subject = (event.annotator, event.target, event.criterion, event.act)
         opinion = opinions.get(subject)
         is_about_earlier_answer = is_stale(event, prediction_hash, golden_hash)
-        if opinion is None:
-            opinion = _start_opinion(event, is_stale=is_about_earlier_answer)
-        elif is_about_earlier_answer and not opinion.stale:
-            # A review of the current answer is not changed by one of an earlier answer.
+        # A review of the current answer is not changed by one of an earlier answer.
+        if opinion is not None and not opinion.stale and is_about_earlier_answer:
             continue
-        elif opinion.stale and not is_about_earlier_answer:
-            # The first review of the current answer replaces that of an earlier answer.
-            opinion = _start_opinion(event, is_stale=False)
-        opinions[subject] = opinion
+        # The first review of the current answer replaces that of an earlier answer.
+        if opinion is None or opinion.stale != is_about_earlier_answer:
+            opinion = _start_opinion(event, is_stale=is_about_earlier_answer)
+            opinions[subject] = opinion
         _update_opinion(opinion, event)
     return list(opinions.values())
 

@@ -153,8 +153,9 @@ def _add_distinguishing_parts(group: Sequence[_NamedRun]) -> None:
     """Add parts to the names of runs with equal names, until the names differ or no run has another
     part.
 
-    Each step adds to each name the run's most telling part that not all runs of the group have. As
-    a part that they all have is left out, each step divides the group.
+    Each step adds to each name the run's most telling part that not all runs of the group have, and
+    removes it from `run.parts`. As a part that they all have is left out, each step divides the
+    group, and the same is done with the smaller groups.
     """
     if len(group) < 2:
         return

@@ -188,22 +188,13 @@ def group_verdict_pairs(
 ) -> Iterator[VerdictPairGroup]:
     """Group verdict pairs by source, judge and criterion, once for each scope.
 
-    The scope `overall` makes no other difference. Any other scope is a field of the pairs, such as
-    the error type: it divides the groups by this field, and omits pairs without a value in it.
+    The scope `overall` has only these groups. Any other scope is a field of the pairs, such as the
+    error type: it divides the groups by the value of this field, which is the name of the group.
     """
     # Numbers become floats, so that 1 and 1.0 are the same label.
     comparable = [_convert_numbers(pair) for pair in pairs]
     for scope in scopes:
-        groups: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
-        for pair in comparable:
-            name = None
-            if scope != "overall":
-                name = getattr(pair, scope)
-                if name is None:
-                    continue
-            key = (pair.source, pair.judge, pair.criterion, name)
-            groups.setdefault(key, []).append(pair)
-
+        groups = _group_by_scope(comparable, scope)
         for key in sorted(groups, key=_to_sortable_names):
             source, judge, criterion, name = key
             yield VerdictPairGroup(
@@ -214,6 +205,25 @@ def group_verdict_pairs(
                 criterion=criterion,
                 pairs=tuple(groups[key]),
             )
+
+
+_GroupKey = tuple[str, str | None, str, str | None]
+"""(source, judge, criterion, name in the scope)."""
+
+
+def _group_by_scope(
+    pairs: Iterable[VerdictPair], scope: CalibrationScope
+) -> dict[_GroupKey, list[VerdictPair]]:
+    """Group pairs for one scope. Pairs without a value in the field of the scope are omitted."""
+    groups: dict[_GroupKey, list[VerdictPair]] = {}
+    for pair in pairs:
+        name = None
+        if scope != "overall":
+            name = getattr(pair, scope)
+            if name is None:
+                continue
+        groups.setdefault((pair.source, pair.judge, pair.criterion, name), []).append(pair)
+    return groups
 
 
 def _convert_numbers(pair: VerdictPair) -> VerdictPair:
@@ -420,10 +430,13 @@ def _compute_bootstrap_measures(
 
     n = int(counts.sum())
     estimates = bootstrap(counts, list(statistics.values()))
-    return [
-        CalibrationMeasure(name, *estimate.omit_interval_of_single_unit(n), "bootstrap", n)
-        for name, estimate in zip(statistics, estimates, strict=True)
-    ]
+    measures = []
+    for name, estimate in zip(statistics, estimates, strict=True):
+        value, low, high = estimate.omit_interval_of_single_unit(n)
+        measures.append(
+            CalibrationMeasure(name, value=value, low=low, high=high, interval="bootstrap", n=n)
+        )
+    return measures
 
 
 def compute_calibrations(

@@ -427,42 +427,52 @@ class _Stratum:
         self.reviewed += other.reviewed
 
     def compute_limits(self, design_effect: float, quantile: float) -> tuple[float, float]:
-        """Return Tango's limits of the mean difference, with the finite population correction."""
-        n_reviewed = self.n_reviewed
-        n_unreviewed = self.n_pairs - n_reviewed
+        """Return Tango's limits of the mean difference, with the finite population correction.
+
+        The variance of the mean of n of N pairs is that of n independent pairs, times (N - n) / N
+        for the finite population, and times the design effect. So the limits are those of as many
+        independent pairs as have this variance, with the same shares.
+        """
+        n_unreviewed = self.n_pairs - self.n_reviewed
         if not n_unreviewed:
             return self.mean, self.mean
-        if not n_reviewed:
+        if not self.n_reviewed:
             return -1.0, 1.0
-        scale = self.n_pairs / n_unreviewed / design_effect
+        independent_per_pair = self.n_pairs / n_unreviewed / design_effect
         return compute_tango_interval(
-            self.only_a * scale, self.only_b * scale, n=n_reviewed * scale, quantile=quantile
+            self.only_a * independent_per_pair,
+            self.only_b * independent_per_pair,
+            n=self.n_reviewed * independent_per_pair,
+            quantile=quantile,
         )
 
 
 def _estimate(questions: Sequence[_Question]) -> EstimatedDifference:
-    """Estimate the difference from the reviewed questions."""
+    """Estimate the difference from the reviewed questions that a joint sample can draw, or give the
+    reason why there is no estimate.
+    """
     counts = _count_pairs(questions)
     covered = [question for question in questions if question.decision != "outside"]
     n_pairs = sum(question.size for question in covered)
-    estimate = EstimatedDifference(
+    automatic = None
+    if n_pairs:
+        automatic = float(sum(question.automatic for question in covered)) / n_pairs
+
+    without_value = EstimatedDifference(
+        _explain_missing_estimate(counts, n_pairs),
         n_questions=n_pairs,
         n_reviewed=counts["reviewed"],
         n_undecided=counts["undecided"],
         n_outside=counts["outside"],
+        automatic=automatic,
     )
-    if not n_pairs:
-        return replace(estimate, reason=NOT_IN_SAMPLE)
-    automatic = float(sum(question.automatic for question in covered)) / n_pairs
-    estimate = replace(estimate, automatic=automatic)
-    if not counts["reviewed"]:
-        reason = ALL_UNDECIDED if counts["undecided"] else NOTHING_REVIEWED
-        return replace(estimate, reason=reason)
+    if without_value.reason:
+        return without_value
 
     model = _DifferenceModel(covered)
     low, high = model.compute_interval(NORMAL_QUANTILE)
     return replace(
-        estimate,
+        without_value,
         n_clusters=model.n_clusters,
         design_effect=model.design_effect,
         value=model.value,
@@ -470,6 +480,17 @@ def _estimate(questions: Sequence[_Question]) -> EstimatedDifference:
         high=high,
         p=model.compute_p_value(),
     )
+
+
+def _explain_missing_estimate(counts: Counter[Decision], n_pairs: int) -> str:
+    """Return why there is no estimate, or an empty text. `n_pairs` is the number of pairs that a
+    joint sample can draw.
+    """
+    if not n_pairs:
+        return NOT_IN_SAMPLE
+    if counts["reviewed"]:
+        return ""
+    return ALL_UNDECIDED if counts["undecided"] else NOTHING_REVIEWED
 
 
 def _count_pairs(questions: Iterable[_Question]) -> Counter[Decision]:
@@ -496,30 +517,42 @@ class _DifferenceModel:
         return (self._settled_difference + total) / self._n_pairs
 
     def compute_interval(self, quantile: float) -> tuple[float, float]:
-        """Return the ends of the interval of the difference, from the limits of each stratum."""
-        below = 0.0
-        above = 0.0
+        """Return the ends of the interval of the difference, from the limits of each stratum.
+
+        The distance from an estimate to its limit plays the part of a standard error: distances of
+        independent strata, weighted by their numbers of pairs, are added in squares, separately on
+        each side (method of variance estimates recovery, Zou and Donner 2008).
+        """
+        squares_below = 0.0
+        squares_above = 0.0
         for stratum in self._strata:
             low, high = stratum.compute_limits(self.design_effect, quantile)
-            below += (stratum.n_pairs * (stratum.mean - low)) ** 2
-            above += (stratum.n_pairs * (high - stratum.mean)) ** 2
+            squares_below += (stratum.n_pairs * (stratum.mean - low)) ** 2
+            squares_above += (stratum.n_pairs * (high - stratum.mean)) ** 2
         value = self.value
-        return value - sqrt(below) / self._n_pairs, value + sqrt(above) / self._n_pairs
+        low_end = value - sqrt(squares_below) / self._n_pairs
+        high_end = value + sqrt(squares_above) / self._n_pairs
+        return low_end, high_end
 
     def compute_p_value(self) -> float | None:
-        """Return the level at which the interval ends at 0; None without a sampling error."""
+        """Return the level at which the interval ends at 0; None without a sampling error.
+
+        The larger the quantile, the wider the interval. Bisection finds the quantile from which on
+        the interval contains 0.
+        """
         if all(stratum.n_reviewed == stratum.n_pairs for stratum in self._strata):
             return None
-        excluding = MAX_QUANTILE
-        including = 0.0
+        with_zero = MAX_QUANTILE
+        without_zero = 0.0
         for _ in range(_BISECTION_STEPS):
-            middle = (excluding + including) / 2
+            middle = (with_zero + without_zero) / 2
             low, high = self.compute_interval(middle)
             if low <= 0 <= high:
-                excluding = middle
+                with_zero = middle
             else:
-                including = middle
-        return erfc(including / sqrt(2))
+                without_zero = middle
+        # Probability that a standard normal variable is farther from 0 than the quantile
+        return erfc(without_zero / sqrt(2))
 
     def _list_cluster_sizes(self) -> list[int]:
         """Return the number of reviewed pairs of each cluster."""
@@ -533,7 +566,8 @@ class _DifferenceModel:
         """Return how much larger the variance of the estimate is than that of independent pairs,
         because the pairs of a cluster resemble each other.
 
-        The factor includes the quantile of Student's t distribution.
+        `compute_design_effect` also multiplies by the square of the ratio of Student's t quantile
+        to the normal one.
         """
         sizes = self._list_cluster_sizes()
         if max(sizes) == 1:
@@ -542,14 +576,13 @@ class _DifferenceModel:
             # One cluster counts as one pair.
             return float(sum(sizes))
 
+        # Sums of the weighted deviations of pairs from the mean of their stratum, by cluster
         deviations: defaultdict[str, float] = defaultdict(float)
         independent_variance = 0.0
         for stratum in self._strata:
             if not stratum.reviewed:
                 continue
-            # Each reviewed pair stands for as many pairs as its stratum has for each reviewed
-            # pair. If every stratum has reviewed pairs, their mean weight is 1.
-            weight = stratum.n_pairs / stratum.n_reviewed * sum(sizes) / self._n_pairs
+            weight = self._compute_weight_of_pair(stratum, n_all_reviewed=sum(sizes))
             independent_variance += weight**2 * stratum.squared_deviations
             for question in stratum.reviewed:
                 deviation = float(question.human) - question.size * stratum.mean
@@ -561,6 +594,13 @@ class _DifferenceModel:
             independent_variance=independent_variance,
             prior_flips=_PRIOR_FLIPS,
         )
+
+    def _compute_weight_of_pair(self, stratum: _Stratum, n_all_reviewed: int) -> float:
+        """Return the weight of a reviewed pair: the number of pairs of its stratum for which it
+        stands, divided by the same number for all strata. If every stratum has reviewed pairs, the
+        mean weight is 1.
+        """
+        return stratum.n_pairs / stratum.n_reviewed * n_all_reviewed / self._n_pairs
 
 
 def _build_strata(questions: Iterable[_Question]) -> list[_Stratum]:

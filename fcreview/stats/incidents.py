@@ -16,7 +16,7 @@ from fcreview.model.metric import ScoredItem
 WITHOUT_INCIDENTS = "without incidents"
 """Words after the name of a figure that leaves incidents out."""
 
-_Group = tuple[str, str | None]
+_FigureKey = tuple[str, str | None]
 """(category, setting) of an item. Benchmarks publish at least one figure for each of them."""
 
 
@@ -35,8 +35,10 @@ def omit_incidents(items: Sequence[ScoredItem]) -> list[ScoredItem]:
 
 
 def omit_incidents_keeping_positions(items: Sequence[ScoredItem]) -> dict[int, ScoredItem]:
-    """Return the items that `omit_incidents` keeps, by their position in `items`."""
-    answered_categories = {_get_group(item) for item in items if not item.is_incident}
+    """Return the items that `omit_incidents` keeps, by their position in `items`. Items of a task
+    or conversation with an incident are marked as an incomplete group.
+    """
+    answered_figures = {_get_figure_key(item) for item in items if not item.is_incident}
     incomplete_groups = {
         item.group for item in items if item.is_incident and item.group is not None
     }
@@ -44,7 +46,7 @@ def omit_incidents_keeping_positions(items: Sequence[ScoredItem]) -> dict[int, S
     for position, item in enumerate(items):
         if item.is_incident:
             # If all items of a category are incidents, they stay, without verdicts.
-            if _get_group(item) not in answered_categories:
+            if _get_figure_key(item) not in answered_figures:
                 kept[position] = _without_verdicts(item)
         elif item.group in incomplete_groups:
             kept[position] = replace(item, is_group_incomplete=True)
@@ -53,7 +55,7 @@ def omit_incidents_keeping_positions(items: Sequence[ScoredItem]) -> dict[int, S
     return kept
 
 
-def _get_group(item: ScoredItem) -> _Group:
+def _get_figure_key(item: ScoredItem) -> _FigureKey:
     return item.category, item.setting
 
 

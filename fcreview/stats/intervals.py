@@ -83,7 +83,7 @@ def compute_disagreement_bounds(
     current_values = _compute_resolved_values(items, set(), compute_metrics, is_pass=False)
     extremes = _Extremes.compute(items, set(n_by_kind), compute_metrics)
 
-    # On how many disagreements each metric depends. All disagreements of a kind are tried together.
+    # All disagreements of a kind are tried together.
     n_relevant: Counter[MetricKey] = Counter()
     for kind, n_disagreements in n_by_kind.items():
         extremes_of_kind = extremes
@@ -99,9 +99,11 @@ def compute_disagreement_bounds(
         if_all_fail = extremes.all_fail.get(key, value)
         low = min(value, if_all_pass, if_all_fail)
         high = max(value, if_all_pass, if_all_fail)
-        if n_relevant[key] or low != high:
-            n_open = n_relevant[key] or n_by_kind.total()
-            bounds[key] = DisagreementBounds(n_open, low=low, high=high)
+        if n_relevant[key]:
+            bounds[key] = DisagreementBounds(n_relevant[key], low=low, high=high)
+        elif low != high:
+            # No kind changes the metric alone, but several kinds together do.
+            bounds[key] = DisagreementBounds(n_by_kind.total(), low=low, high=high)
     return bounds
 
 
@@ -175,8 +177,14 @@ def _resolve_disagreements(
     if not disputed:
         return item
 
-    verdicts = _choose_changed_verdicts(item, disputed, is_best=is_pass)
-    # A verdict is on a part of the item, on the whole item, or on another criterion of it.
+    # Resolved in favour of the model, each disagreement gets the best verdict of its criterion.
+    return _override(item, _choose_changed_verdicts(item, disputed, is_best=is_pass))
+
+
+def _override(item: ScoredItem, verdicts: Mapping[TargetCriterion, Any]) -> ScoredItem:
+    """Return the item with verdicts that override its automatic ones. The verdict on the whole item
+    is in `valid`, one on another criterion of it in `values`, and one on a part in `part_verdicts`.
+    """
     values = dict(item.values)
     part_verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
     for (target, criterion), verdict in verdicts.items():

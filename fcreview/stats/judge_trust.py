@@ -45,6 +45,7 @@ from fcreview.stats.weighted_calibration import (
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 _MIN_VARIANCE = 1e-12
+_MIN_WEIGHT = 1e-12
 N_DRAWS = 1000
 SEED = 0
 MIN_ITEMS = 10
@@ -194,31 +195,32 @@ def _compute_error(pair: VerdictPair) -> int:
 
 def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     """Return the errors on the items on which all judges have a verdict. Return None for fewer than
-    `MIN_ITEMS` such items.
+    `MIN_ITEMS` such items. Of more than `MAX_JUDGES` judges, only the first ones by name count.
 
     A judge whose error is the same on all items is left out: without a variance, it has no
     correlation with the others. Nearly always, such a judge makes no error at all.
     """
     judge_pairs = _select_judge_pairs(pairs)
-    judges = sorted({pair.judge or "" for pair in judge_pairs})[:MAX_JUDGES]
+    all_judges = sorted({pair.judge or "" for pair in judge_pairs})
+    judges = all_judges[:MAX_JUDGES]
 
-    errors = []
-    human = []
-    weights = []
+    complete_items = []
     for pair_by_judge in _group_pairs_by_item(judge_pairs):
-        if not all(judge in pair_by_judge for judge in judges):
-            continue
-        errors.append([_compute_error(pair_by_judge[judge]) for judge in judges])
-        # The human verdict and the weight are the same for all judges.
-        pair_of_item = pair_by_judge[judges[0]]
-        human.append(pair_of_item.human)
-        weights.append(pair_of_item.weight)
-    if len(errors) < MIN_ITEMS:
+        if all(judge in pair_by_judge for judge in judges):
+            complete_items.append([pair_by_judge[judge] for judge in judges])
+    if len(complete_items) < MIN_ITEMS:
         return None
 
+    errors = [[_compute_error(pair) for pair in pairs_of_item] for pairs_of_item in complete_items]
     values = np.array(errors, dtype=np.float64)
     has_varying_errors = values.std(axis=0) > 0
-    return _Errors(values[:, has_varying_errors], human=np.array(human), weights=np.array(weights))
+    # The human verdict and the weight are the same for all judges.
+    first_pairs = [pairs_of_item[0] for pairs_of_item in complete_items]
+    return _Errors(
+        values[:, has_varying_errors],
+        human=np.array([pair.human for pair in first_pairs]),
+        weights=np.array([pair.weight for pair in first_pairs]),
+    )
 
 
 def _select_judge_pairs(pairs: Sequence[VerdictPair]) -> list[VerdictPair]:
@@ -254,38 +256,60 @@ class _EffectiveNumbers:
 
 
 def _compute_from_weights(errors: _Errors, weights: FloatArray) -> _EffectiveNumbers:
-    """Compute k / (1 + (k - 1) r) with each row of weights."""
+    """Compute the effective number k / (1 + (k - 1) r) of k judges, whose errors have the mean
+    correlation r, with each row of `weights`, of shape (draws, items).
+    """
+    # Of shape (draws, judges, judges). The variances are on the diagonal.
     covariances = _compute_covariances(errors, weights)
     variances = np.maximum(np.diagonal(covariances, axis1=1, axis2=2), _MIN_VARIANCE)
     deviations = np.sqrt(variances)
-    correlations = covariances / (deviations[:, :, np.newaxis] * deviations[:, np.newaxis, :])
 
+    # Each pair of judges once
     first, second = np.triu_indices(errors.n_judges, k=1)
-    mean_correlation = correlations[:, first, second].mean(axis=1)
+    products_of_deviations = deviations[:, first] * deviations[:, second]
+    correlations = covariances[:, first, second] / products_of_deviations
+    mean_correlation = correlations.mean(axis=1)
     # Judges whose errors exclude each other count as independent, not as more than they are.
     design_effect = 1 + (errors.n_judges - 1) * np.maximum(mean_correlation, 0.0)
     return _EffectiveNumbers(errors.n_judges / design_effect, mean_correlation=mean_correlation)
 
 
 def _compute_covariances(errors: _Errors, weights: FloatArray) -> FloatArray:
-    """Compute the covariances of the errors, of shape (rows of weights, judges, judges).
+    """Compute the covariances of the errors with each row of `weights`, of shape (draws, items).
+    The result has the shape (draws, judges, judges). The weights of a row add up to 1.
 
     They are computed among items with the same human verdict. Over all items, even independent
     judges would seem correlated, because nobody can wrongly pass an item that passes.
     """
-    n_judges = errors.n_judges
-    covariances = np.zeros((len(weights), n_judges, n_judges))
+    covariances = np.zeros((len(weights), errors.n_judges, errors.n_judges))
     for human in (True, False):
-        class_weights = weights[:, errors.human == human]
-        values = errors.values[errors.human == human]
-        # The covariance of a and b is the weighted sum of a b - (sum of a) (sum of b) / weight.
-        # Each row of an array below is for one row of weights, each column for one judge.
-        total_weight = np.maximum(class_weights.sum(axis=1), _MIN_VARIANCE)
-        sums = class_weights @ values
-        for judge in range(n_judges):
-            errors_of_judge = values[:, judge, np.newaxis]
-            sums_of_products = class_weights @ (errors_of_judge * values)
-            products_of_sums = sums[:, judge, np.newaxis] * sums
-            products_of_means = products_of_sums / total_weight[:, np.newaxis]
-            covariances[:, judge, :] += sums_of_products - products_of_means
+        is_in_class = errors.human == human
+        covariances += _compute_covariances_of_class(
+            errors.values[is_in_class], weights[:, is_in_class]
+        )
+    return covariances
+
+
+def _compute_covariances_of_class(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Compute the part of the covariances that comes from the items with one human verdict, of
+    shape (draws, judges, judges).
+
+    For the errors a and b of two judges, it is the weighted sum of a b, minus (weighted sum of a)
+    (weighted sum of b) / (sum of the weights).
+
+    Args:
+        values: Errors, of shape (items, judges).
+        weights: Weights of the items, of shape (draws, items).
+    """
+    n_judges = values.shape[1]
+    # No division by 0 if there are no such items.
+    total_weight = np.maximum(weights.sum(axis=1), _MIN_WEIGHT)[:, np.newaxis]
+    # Of shape (draws, judges)
+    sums = weights @ values
+    covariances = np.empty((len(weights), n_judges, n_judges))
+    for judge in range(n_judges):
+        products = values[:, judge, np.newaxis] * values
+        sums_of_products = weights @ products
+        products_of_sums = sums[:, judge, np.newaxis] * sums
+        covariances[:, judge, :] = sums_of_products - products_of_sums / total_weight
     return covariances

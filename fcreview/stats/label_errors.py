@@ -43,18 +43,27 @@ class LabelAgreement:
     """Number of items in `n_repeated` with different verdicts."""
 
     def draw_error_shares(self, n_draws: int, seed: int) -> FloatArray:
-        """Draw the share of wrong labels among all labelled items, with the formulas above."""
+        """Draw the share of wrong labels among all labelled items, of shape (draws,).
+
+        The share of items on which two annotators differ is drawn from its posterior (Jeffreys
+        prior). The accuracy of an annotator follows from it, and from the accuracy the share of
+        wrong labels (see the top of this module).
+        """
         generator = np.random.default_rng(seed)
         n_equal = self.n_double - self.n_different
-        disagreement = generator.beta(self.n_different + JEFFREYS, n_equal + JEFFREYS, n_draws)
-        disagreement = np.minimum(disagreement, _MAX_DISAGREEMENT)
-        # The accuracy q follows from the disagreement d = 2 q (1 - q).
+        drawn = generator.beta(self.n_different + JEFFREYS, n_equal + JEFFREYS, n_draws)
+        # At 0.5, labels would be random, and the correction would divide by 0.
+        disagreement = np.minimum(drawn, _MAX_DISAGREEMENT)
+        # Annotators of the accuracy q differ on d = 2 q (1 - q) of the items. This is the solution
+        # with q above 1/2.
         accuracy = (1 + np.sqrt(1 - 2 * disagreement)) / 2
 
+        error_of_single = 1 - accuracy
+        # A label on which two annotators agree is wrong if both are wrong.
         both_right = accuracy**2
         both_wrong = (1 - accuracy) ** 2
-        error_of_single = 1 - accuracy
         error_of_double = both_wrong / (both_right + both_wrong)
+
         single_share = self.n_single / (self.n_single + self.n_double)
         double_share = 1 - single_share
         error: FloatArray = single_share * error_of_single + double_share * error_of_double

@@ -131,11 +131,14 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
         # One cluster counts as one pair.
         return float(pairs.n)
 
-    value = pairs.value
+    # A pair that only one run passes has the squared difference 1, and any other pair 0. So the sum
+    # of the squared deviations of single pairs from their mean is as follows.
+    mean = pairs.value
+    independent_variance = pairs.only_a + pairs.only_b - pairs.n * mean**2
     return compute_design_effect(
         pairs.sizes,
-        squared_deviations=_sum_squared_deviations(pairs.differences, pairs.sizes, value),
-        independent_variance=pairs.only_a + pairs.only_b - pairs.n * value**2,
+        squared_deviations=_sum_squared_deviations(pairs.differences, pairs.sizes, mean),
+        independent_variance=independent_variance,
         prior_flips=_PRIOR_FLIPS,
     )
 
@@ -148,7 +151,8 @@ def compute_design_effect(
     prior_flips: float,
 ) -> float:
     """Compute how much larger the variance of a difference is than that of independent pairs,
-    because the pairs of a cluster resemble each other.
+    because the pairs of a cluster resemble each other. It is at least 1, times the square of the
+    ratio of Student's t quantile to the normal one.
 
     There must be at least two clusters.
 
@@ -159,6 +163,7 @@ def compute_design_effect(
         independent_variance: The same sum if each pair were a cluster of its own.
         prior_flips: Weight, in flips, of the assumption that all pairs of a cluster flip together.
     """
+    # Variance of the sum of all pairs, if the clusters are independent (n - 1 clusters are free)
     n_clusters = len(cluster_sizes)
     clustered_variance = squared_deviations * n_clusters / (n_clusters - 1)
 
@@ -170,6 +175,7 @@ def compute_design_effect(
     ratio = (clustered_variance + prior_variance) / (independent_variance + prior_flips)
 
     # The variance is estimated from the clusters, so Student's t replaces the normal distribution.
+    # A half-width is the quantile times the square root of the variance, hence the square.
     quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return max(ratio, 1.0) * quantile_ratio**2
 
@@ -234,16 +240,22 @@ def _compute_normal_p_value(differences: Sequence[Number]) -> float:
 
 
 def _compute_mid_p_value(differences: Sequence[int], count_by_size: Counter[int]) -> float:
-    """Compute the p value exactly. Half of the probability of the observed sum counts (mid-p)."""
-    # The sum of all differences is twice the sum of the positive ones, minus the sum of all
-    # absolute values.
-    observed = abs(sum(differences))
+    """Compute the two-sided p value exactly. Half of the probability of the observed sum counts
+    (mid-p).
+
+    `count_by_size` has how often each absolute difference occurs.
+    """
+    # The positive and the negative differences add up to the sum, and their absolute values to the
+    # total. So the sum of the positive ones is (total + sum) / 2.
+    absolute_sum = abs(sum(differences))
     total = sum(abs(difference) for difference in differences)
-    positive_sum = (total + observed) // 2
+    observed_positive_sum = (total + absolute_sum) // 2
 
     chances = _distribute_positive_sum(count_by_size)
-    p = 2 * sum(chances[positive_sum + 1 :]) + chances[positive_sum]
-    return min(1.0, p)
+    chance_of_more = sum(chances[observed_positive_sum + 1 :])
+    chance_of_equal = chances[observed_positive_sum]
+    # Both sides have the same probability: chance_of_more + chance_of_equal / 2.
+    return min(1.0, 2 * chance_of_more + chance_of_equal)
 
 
 def _scale_to_integers(differences: Sequence[Number]) -> list[int]:
@@ -270,9 +282,10 @@ def _distribute_positive_sum(sizes: Counter[int]) -> list[float]:
     chances = [1.0]
     for size, count in sizes.items():
         extended = [0.0] * (len(chances) + size * count)
-        for n_positive, chance in enumerate(_distribute_positive_signs(count)):
-            for position, earlier in enumerate(chances, size * n_positive):
-                extended[position] += earlier * chance
+        for n_positive, chance_of_signs in enumerate(_distribute_positive_signs(count)):
+            added = size * n_positive
+            for earlier_sum, earlier_chance in enumerate(chances):
+                extended[earlier_sum + added] += earlier_chance * chance_of_signs
         chances = extended
     return chances
 
@@ -377,20 +390,24 @@ class ClusteredRate:
 def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> ClusteredRate | None:
     """Compute a pass rate from the number of items and the number of passing items of each cluster.
     Returns None without items.
+
+    The rate is a ratio of two sums over clusters. Its variance is estimated from the deviations of
+    the clusters from the rate times their size (Cochran 1977, Sampling Techniques, chapter 6;
+    Miller 2024).
     """
-    n = sum(sizes)
-    if not n:
+    n_items = sum(sizes)
+    if not n_items:
         return None
 
-    value = float(sum(passed)) / n
+    rate = float(sum(passed)) / n_items
     low, high = _compute_clustered_wilson_interval(sizes, passed)
     # One cluster says nothing about the differences between clusters.
     n_clusters = len(sizes)
     if n_clusters < 2:
-        return ClusteredRate(value, standard_error=None, low=low, high=high)
-    squares = _sum_squared_deviations(passed, sizes, value)
-    variance = squares * n_clusters / (n_clusters - 1) / n**2
-    return ClusteredRate(value, standard_error=sqrt(variance), low=low, high=high)
+        return ClusteredRate(rate, standard_error=None, low=low, high=high)
+    squared_deviations = _sum_squared_deviations(passed, sizes, rate)
+    variance = squared_deviations * n_clusters / (n_clusters - 1) / n_items**2
+    return ClusteredRate(rate, standard_error=sqrt(variance), low=low, high=high)
 
 
 def _compute_clustered_wilson_interval(

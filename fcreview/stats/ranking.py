@@ -218,22 +218,24 @@ def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED
         ranks = [RunRank(run, value=None) for run in range(len(runs))]
         return Ranking(ranks, n_clusters=0)
 
-    # From here on, a run is an index: of an entry in `values`, and of a column in the other arrays.
+    # From here on, a run is an index: of an entry in `compared_values`, and of a column in the
+    # other arrays.
     points, weights = _build_arrays(runs, clusters)
-    values = _divide(points.sum(axis=0), weights.sum(axis=0))
-    drawn = _draw_values(points, weights, n_draws, seed)
-    is_not_told_apart = _find_pairs_not_told_apart(values, drawn)
+    # Rounded values, in which equal runs are equal. The exact ones are shown.
+    compared_values = _divide(points.sum(axis=0), weights.sum(axis=0))
+    drawn_values = _draw_values(points, weights, n_draws, seed)
+    is_not_told_apart = _find_pairs_not_told_apart(compared_values, drawn_values)
 
     # Runs with equal values keep their order.
-    best_first = [int(run) for run in np.argsort(-values, kind="stable")]
+    best_first = [int(run) for run in np.argsort(-compared_values, kind="stable")]
     groups = _group_runs(best_first, is_not_told_apart)
     ranks = []
     for run in best_first:
-        low, high = _find_rank_interval(_rank_in_draws(drawn, run))
+        low, high = _find_rank_interval(_rank_in_draws(drawn_values, run))
         rank = RunRank(
             run,
             value=_compute_value(points[:, run], weights[:, run]),
-            rank=_find_rank(values, run),
+            rank=_find_rank(compared_values, run),
             low=low,
             high=high,
             not_told_apart=_list_runs_not_told_apart(is_not_told_apart, run),

@@ -110,14 +110,12 @@ def summarize_groups(
 
     best_summary, *other_summaries = summaries
     best_group = best_summary.group
+    best_index = groups.index(best_group)
     compared = []
     for summary in other_summaries:
-        difference = _compare_groups(items, summary.group, best_group)
-        if difference is None:
-            compared.append(summary)
-        else:
-            versus_best = replace(difference, best=groups.index(best_group))
-            compared.append(replace(summary, versus_best=versus_best))
+        # None if the groups have no common question.
+        difference = _compare_groups(items, summary.group, best_group, best_index=best_index)
+        compared.append(replace(summary, versus_best=difference))
     return [best_summary, *_correct_p_values(compared)]
 
 
@@ -282,11 +280,15 @@ def _compute_interval(
     if n_clusters < 2:
         return None, None
 
-    effective_n = float(n_clusters)
     variance = _estimate_variance(value, deviations, total_weight)
     if variance > 0 and not _is_at_limit(value, n_clusters):
         # The variance of a share of n independent items is value (1 - value) / n.
         effective_n = value * (1 - value) / variance
+    else:
+        # The sample does not show the variance. Then each cluster counts as one independent item.
+        effective_n = float(n_clusters)
+
+    # A half-width is the quantile divided by the square root of n, so n is divided by the square.
     quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return compute_wilson_interval_of_share(value, effective_n / quantile_ratio**2)
 
@@ -319,20 +321,21 @@ def _is_at_limit(share: float, n_clusters: int) -> bool:
 
 
 def _compare_groups(
-    items: Sequence[AlignedItem], first: RunGroup, second: RunGroup
+    items: Sequence[AlignedItem], group: RunGroup, best: RunGroup, *, best_index: int
 ) -> GroupDifference | None:
-    """Compare the means of two groups of runs by the questions that all their runs answer.
+    """Compare the mean of a group of runs with that of the best group, by the questions that all
+    runs of both answer. `best_index` is the index of the best group.
 
     Returns None if there is no such question. A question counts as often as the group with fewer
     trials tried it. The questions of a cluster depend on each other, so the test is McNemar's test
     for clusters.
     """
-    questions = _collect_questions(items, first, second)
+    questions = _collect_questions(items, group, best)
     if not questions:
         return None
 
     pairs = _pair_trials(questions)
-    return GroupDifference(0, compute_difference(pairs), n_questions=len(questions))
+    return GroupDifference(best_index, compute_difference(pairs), n_questions=len(questions))
 
 
 def _pair_trials(questions: Sequence[_Question]) -> ClusteredPairs:

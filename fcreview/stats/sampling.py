@@ -345,10 +345,14 @@ def _add_repeats(
     last_start = len(order) - segment_size
     last_items = order[last_start:] + repeated
     last_segment = _shuffle_indexes(contents, last_items, options.seed, f"again {annotator}")
-    positions = [
-        position for position, item in enumerate(last_segment, last_start) if item in repeated
-    ]
-    return AnnotatorShare(annotator, order=order[:last_start] + last_segment, repeats=positions)
+
+    # The first and the last segment have no common items, so a repeated item is a duplicate here.
+    positions_of_duplicates = []
+    for position, item in enumerate(last_segment, start=last_start):
+        if item in repeated:
+            positions_of_duplicates.append(position)
+    new_order = order[:last_start] + last_segment
+    return AnnotatorShare(annotator, order=new_order, repeats=positions_of_duplicates)
 
 
 def _shuffle_indexes(

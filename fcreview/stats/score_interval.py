@@ -61,20 +61,28 @@ class ScoreInterval:
 def compute_score_interval(strata: Sequence[ScoreStratum], constant: float) -> ScoreInterval:
     """Compute the poststratified score interval of a metric.
 
-    `constant` is its value if no item passes.
+    `constant` is its value if no item passes. The distances from the estimate to the limits of the
+    strata are added in squares, separately below and above (method of variance estimates recovery,
+    Zou and Donner 2008).
     """
     estimated = constant
-    below = 0.0
-    above = 0.0
+    squares_below = 0.0
+    squares_above = 0.0
     for stratum in strata:
+        # The metric changes by `effect` if the pass rate of the stratum rises from 0 to 1.
         effect = stratum.weight * stratum.n_items
-        low, high = stratum.compute_limits()
         estimated += effect * stratum.rate
-        down = effect * (stratum.rate - low)
-        up = effect * (high - stratum.rate)
-        # If the effect is negative, a higher rate gives a lower score.
-        if effect < 0:
-            down, up = -up, -down
-        below += down**2
-        above += up**2
-    return ScoreInterval(estimated, low=estimated - sqrt(below), high=estimated + sqrt(above))
+
+        low_rate, high_rate = stratum.compute_limits()
+        square_of_low_rate = (effect * (stratum.rate - low_rate)) ** 2
+        square_of_high_rate = (effect * (high_rate - stratum.rate)) ** 2
+        if effect >= 0:
+            squares_below += square_of_low_rate
+            squares_above += square_of_high_rate
+        else:
+            # A higher rate gives a lower metric.
+            squares_below += square_of_high_rate
+            squares_above += square_of_low_rate
+    low = estimated - sqrt(squares_below)
+    high = estimated + sqrt(squares_above)
+    return ScoreInterval(estimated, low=low, high=high)

@@ -332,20 +332,23 @@ def _build_strata_of_design(
         design_sources: Names of the sources by which the sample was drawn.
         exclusions: Names of the sources that cannot be used, with the reasons.
     """
-    other = "The sample was drawn by the verdicts of other sources."
-    reasons = {source.name: other for source in sources} | dict(exclusions)
     chosen = []
     for source in sources:
         if source.name in design_sources and source.name not in exclusions:
             chosen.append(source)
-    if chosen:
-        return _build_strata(
-            sample, sources, chosen, reasons=reasons, why="The sample was drawn by these sources."
+    if not chosen and not exclusions:
+        # This is the reason of all sources.
+        return _use_no_source(
+            sources, "The sources by which the sample was drawn are not in the data any more."
         )
-    if exclusions:
+
+    # The reasons of the sources that are not chosen. Those of the chosen ones are not shown.
+    other = "The sample was drawn by the verdicts of other sources."
+    reasons = {source.name: other for source in sources} | dict(exclusions)
+    if not chosen:
         return _use_no_source(sources, "No source of the sample can be used.", reasons)
-    return _use_no_source(
-        sources, "The sources by which the sample was drawn are not in the data any more."
+    return _build_strata(
+        sample, sources, chosen, reasons=reasons, why="The sample was drawn by these sources."
     )
 
 
@@ -412,6 +415,9 @@ def find_unusable_sources(
 ) -> dict[str, str]:
     """Return the sources that say too little, whatever people say, with the reason of each.
 
+    Of several sources that are almost equal, the first one can be used, and the later ones add
+    nothing to it.
+
     `exclusions`: sources that are excluded already, with their reasons. The result contains them.
     """
     reasons = dict(exclusions)
@@ -419,7 +425,7 @@ def find_unusable_sources(
     for source in sources:
         if source.name in reasons:
             continue
-        reason = _explain_unusable_source(source, usable)
+        reason = _explain_unusable_source(source, earlier=usable)
         if reason:
             reasons[source.name] = reason
         else:
@@ -428,7 +434,9 @@ def find_unusable_sources(
 
 
 def _explain_unusable_source(source: SourceVerdicts, earlier: Iterable[SourceVerdicts]) -> str:
-    """Return why a source is unusable, or an empty text. `earlier`: sources that are used."""
+    """Return why a source is unusable, or an empty text. `earlier`: usable sources, which it must
+    not equal.
+    """
     n_items = len(source.verdicts)
     n_verdicts = sum(verdict is not None for verdict in source.verdicts)
     if n_verdicts < MIN_COVERAGE * n_items:
@@ -457,17 +465,22 @@ def _explain_unusable_private_source(passes: BoolArray, earlier: Iterable[Source
     return ""
 
 
-def compute_association_p(passes: BoolArray, is_passed: BoolArray) -> float:
+def compute_association_p(source_passes: BoolArray, human_passes: BoolArray) -> float:
     """Compute the one-sided p value of the hypothesis that people pass the items that a source
-    passes no more often than the others (z test of two shares).
+    passes no more often than the others (z test of two shares). Both arrays have one entry per
+    item.
     """
-    n_passing = int(passes.sum())
-    n_failing = len(passes) - n_passing
-    share = float(is_passed.mean()) if len(is_passed) else 0.0
-    variance = share * (1 - share)
+    n_passing = int(source_passes.sum())
+    n_failing = len(source_passes) - n_passing
+    human_share = float(human_passes.mean()) if len(human_passes) else 0.0
+    variance = human_share * (1 - human_share)
     if not n_passing or not n_failing or not variance:
+        # There is nothing to compare.
         return 1.0
-    difference = float(is_passed[passes].mean() - is_passed[~passes].mean())
+
+    share_if_source_passes = human_passes[source_passes].mean()
+    share_if_source_fails = human_passes[~source_passes].mean()
+    difference = float(share_if_source_passes - share_if_source_fails)
     z = difference / sqrt(variance * (1 / n_passing + 1 / n_failing))
     return 1 - NormalDist().cdf(z)
 
@@ -510,23 +523,34 @@ class _MergedStrata:
 
 def _merge_small_strata(counts: IntArray, is_reviewed: BoolArray) -> _MergedStrata:
     """Join each number of passing sources that has too few reviewed items with the next higher
-    numbers, and at the end with the next lower stratum.
+    numbers, and at the end with the next lower stratum. If no item that 0 or 2 sources pass is
+    reviewed, but many that 1 or 3 pass, the strata are 0 to 1 and 2 to 3.
 
     Only the numbers of reviewed items decide, not their verdicts, so the strata are not biased.
+
+    Args:
+        counts: Number of sources that pass each item.
+        is_reviewed: Whether each item is reviewed.
     """
     bounds: list[tuple[int, int]] = []
+    # The lowest number that is in no stratum yet.
     lowest = 0
     highest_count = int(counts.max())
     for count in range(highest_count + 1):
         is_member = (counts >= lowest) & (counts <= count)
-        if int((is_member & is_reviewed).sum()) >= MIN_STRATUM_REVIEWS:
+        n_reviewed = int((is_member & is_reviewed).sum())
+        if n_reviewed >= MIN_STRATUM_REVIEWS:
             bounds.append((lowest, count))
             lowest = count + 1
-    if lowest <= highest_count:
-        # The rest is too small for a stratum.
-        last_lowest = bounds.pop()[0] if bounds else 0
-        bounds.append((last_lowest, highest_count))
 
+    has_small_rest = lowest <= highest_count
+    if has_small_rest and bounds:
+        lowest_of_last, _ = bounds[-1]
+        bounds[-1] = (lowest_of_last, highest_count)
+    elif has_small_rest:
+        bounds.append((0, highest_count))
+
+    # The stratum of an item is the first whose highest number is not below that of the item.
     highest_of_strata = [highest for _, highest in bounds]
     labels: IntArray = np.searchsorted(highest_of_strata, counts).astype(np.int64)
     return _MergedStrata(labels, bounds)
@@ -538,23 +562,42 @@ def _compute_posterior_variance(sample: _ReviewedSample, labels: IntArray) -> fl
     variances M a b (a + b + M) / ((a + b)^2 (a + b + 1)), with M items that were not reviewed, and
     with a = k + 1/2 and b = n - k + 1/2 if k of n reviewed items pass.
     """
-    n_bands = int(np.ptp(sample.probability_band)) + 1
+    cells = _count_cells(sample, labels)
+    a = cells.n_passed + JEFFREYS
+    b = cells.n_reviewed - cells.n_passed + JEFFREYS
+    m = cells.n_items - cells.n_reviewed
+    total = a + b
+    variances = m * a * b * (total + m) / (total**2 * (total + 1))
+    return float(variances.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _CellCounts:
+    """Numbers of items that the sample represents, one entry per cell."""
+
+    n_items: IntArray
+    n_reviewed: IntArray
+    n_passed: IntArray
+    """Number of reviewed items that pass."""
+
+
+def _count_cells(sample: _ReviewedSample, labels: IntArray) -> _CellCounts:
+    """Count the items of each cell: of all items with one label in one band of inclusion
+    probabilities.
+    """
     band = sample.probability_band - sample.probability_band.min()
-    cells = (labels * n_bands + band)[sample.is_represented]
+    n_bands = int(np.ptp(sample.probability_band)) + 1
+    cell_of_item = labels * n_bands + band
+
+    cells = cell_of_item[sample.is_represented]
     is_reviewed = sample.is_reviewed[sample.is_represented]
     is_passed = sample.is_passed[sample.is_represented]
-
     n_cells = int(cells.max(initial=0)) + 1
-    n_items = np.bincount(cells, minlength=n_cells)
-    n_reviewed = np.bincount(cells[is_reviewed], minlength=n_cells)
-    n_passed = np.bincount(cells[is_reviewed & is_passed], minlength=n_cells)
-
-    a = n_passed + JEFFREYS
-    b = n_reviewed - n_passed + JEFFREYS
-    n_others = n_items - n_reviewed
-    total = a + b
-    variances = n_others * a * b * (total + n_others) / (total**2 * (total + 1))
-    return float(variances.sum())
+    return _CellCounts(
+        n_items=np.bincount(cells, minlength=n_cells),
+        n_reviewed=np.bincount(cells[is_reviewed], minlength=n_cells),
+        n_passed=np.bincount(cells[is_reviewed & is_passed], minlength=n_cells),
+    )
 
 
 def _build_strata(

@@ -118,18 +118,21 @@ def _draw_confusion(strata: Sequence[_Stratum]) -> _Confusion:
 def _draw_stratum_sizes(
     strata: Sequence[_Stratum], generator: np.random.Generator
 ) -> list[FloatArray]:
-    """Draw the number of items for which each stratum stands.
+    """Draw the number of items for which each stratum stands, as an array of `N_DRAWS` numbers for
+    each stratum.
 
-    Strata of one weight share the items of this weight.
+    Each pair stands for `weight` items. So the items of all strata with one weight are known, and
+    only their division into strata is drawn.
     """
     sizes: dict[int, FloatArray] = {}
     for weight in dict.fromkeys(stratum.weight for stratum in strata):
-        members = [index for index, stratum in enumerate(strata) if stratum.weight == weight]
-        counts = [strata[index].n for index in members]
-        # Dirichlet shares are those that could have led to these counts (Bayesian bootstrap).
-        shares = generator.dirichlet(counts, N_DRAWS)
-        for place, index in enumerate(members):
-            sizes[index] = shares[:, place] * weight * sum(counts)
+        indexes = [index for index, stratum in enumerate(strata) if stratum.weight == weight]
+        n_pairs = [strata[index].n for index in indexes]
+        # Of shape (draws, strata of this weight): shares that could have led to these numbers
+        # (Bayesian bootstrap).
+        shares = generator.dirichlet(n_pairs, N_DRAWS)
+        for column, index in enumerate(indexes):
+            sizes[index] = shares[:, column] * weight * sum(n_pairs)
     return [sizes[index] for index in range(len(strata))]
 
 

@@ -143,11 +143,14 @@ def explain_cluster_row(row: ClusterRow, grouping: Grouping) -> ClusterExplanati
 
 
 def _explain_cluster(row: ClusterRow, grouping: Grouping) -> str:
-    """Explain what the failures of a row have in common."""
-    if grouping == BY_VALUE and not row.group.is_incident:
-        if not row.group.name:
-            return ""
+    """Explain what the failures of a row have in common. Empty if it is unknown."""
+    # Failures with the same first difference have only this value in common. Incidents have none.
+    is_about_value = grouping == BY_VALUE and not row.group.is_incident
+    if is_about_value and row.group.name:
         return f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}"
+    if is_about_value:
+        return ""
+
     # The clusters of a decisive step have the meaning of their group.
     if row.cluster is None or grouping == BY_DECISIVE_STEP:
         return explain_group(row.group, grouping)

@@ -183,7 +183,8 @@ def normalize_formula(text: str) -> str | None:
     # `x**2` and `x^2` become `x⌃2`, so that all other `*` are multiplications.
     with_power_signs = re.sub(r"\*\*|\^", "⌃", body)
     # `x⌃(n)` becomes `x⌃n`.
-    with_bare_exponents = re.sub(r"(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", with_power_signs)
+    with_bare_exponents = re.sub(r"⌃\((\w)\)", r"⌃\1", with_power_signs)
+    # `3 * x` becomes `3x`.
     without_products = re.sub(r"[\s*]", "", with_bare_exponents)
     return without_products.strip("'\"") or None
 
@@ -322,20 +323,24 @@ def _compare_list_with_value(elements: Sequence[Any], value: Any, depth: int) ->
 def _describe_element_equivalence(
     golden: list[Any], predicted: list[Any], depth: int
 ) -> str | None:
-    """Describe why two lists of the same length have equivalent elements, in any order."""
+    """Describe why two lists of the same length have equivalent elements, in any order. None if an
+    element has no equivalent one. If several elements are only equivalent, the last one counts.
+    """
     remaining = list(predicted)
-    description = None
+    last_description = None
     for value in golden:
         if value in remaining:
             remaining.remove(value)
             continue
-        description = _remove_equivalent(remaining, value, depth)
-        if description is None:
+        last_description = _remove_equivalent(remaining, value, depth)
+        if last_description is None:
             return None
 
-    if description is not None:
-        return description
-    if golden == predicted:
+    if last_description is not None:
+        return last_description
+    # All elements are equal in Python, where 1 equals 1.0.
+    has_same_order = golden == predicted
+    if has_same_order:
         return "same numbers as integers or floats"
     return "same elements in another order"
 
@@ -390,8 +395,8 @@ ABSENT_RUN_BITS = 3.0
 
 @dataclass(frozen=True)
 class RunWeights:
-    bits: Mapping[int, float]
-    """Number of a run -> its weight, in bits."""
+    bits_by_run: Mapping[int, float]
+    """Number of a run with a decoded answer -> its weight, in bits."""
     n_families: int
     run_profiles: Mapping[int, RunProfile]
 
@@ -400,11 +405,12 @@ class RunWeights:
 
         The share is at least 0 and less than 1.
         """
-        return sum(self.bits.get(run, 0.0) for run in runs) / (self._total_bits + ABSENT_RUN_BITS)
+        bits = sum(self.bits_by_run.get(run, 0.0) for run in runs)
+        return bits / (self._total_bits + ABSENT_RUN_BITS)
 
     @cached_property
     def _total_bits(self) -> float:
-        return sum(self.bits.values())
+        return sum(self.bits_by_run.values())
 
     def list_models(self, runs: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self.run_profiles[run].model for run in runs}))
@@ -541,7 +547,7 @@ def collect_evidence(
         run_weights=weights,
         function_schemas=schemas,
         differences=failing,
-        shared_differences=_merge_equal_differences(failing, weights.bits),
+        shared_differences=_merge_equal_differences(failing, weights.bits_by_run),
         passing_differences=passing,
         golden_arguments=_list_golden_arguments(question.golden, schemas),
     )

@@ -269,7 +269,9 @@ def test_weight_of_a_failure_is_its_information() -> None:
     assert compute_failure_bits(0.5) == pytest.approx(1)
     assert compute_failure_bits(0.75) == pytest.approx(2)
     made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"})])
-    bits = RunWeigher(make_profiles((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits
+    bits = (
+        RunWeigher(make_profiles((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits_by_run
+    )
     # The two models of one family count half.
     assert bits == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})
 
@@ -420,6 +422,7 @@ def explain(
         ("x^2 + 1", "x**2+1", "same formula"),
         ("3x^2", "3 * x ** 2", "same formula"),
         ("lambda x: x**2", "x^2", "same formula"),
+        ("x^(n) + 1", "x**n + 1", "same formula"),
         ("San Francisco, CA", "CA", "shorter form"),
         ("San Francisco, CA", "San Francisco", "shorter form"),
         ("New York City", "NYC", "shorter form"),

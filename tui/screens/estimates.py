@@ -428,6 +428,8 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
 
         sample_list = self.query_one("#sample", TextList)
         if is_small:
+            # Without a border, the lines begin with a blank, as all others on the screen.
+            lines = [((" ", ""), *line) for line in lines]
             free_rows = self.size.height - ROWS_BESIDE_SAMPLE
             sample_list.styles.height = max(min(len(lines), free_rows), 1)
         else:

@@ -958,26 +958,35 @@ def _find_sample_progress(
     for answer_by_key in answers.values():
         answered.update(answer_by_key)
     known_before: set[ContentKey] = set()
+    outcomes: dict[ContentKey, SampleOutcome] = {}
     # `reviews.events` reads the journals, which takes time. Without a sample, nothing needs them.
     if samples:
-        known_before = _find_items_known_before(items, samples, answered, reviews.events)
-    decisions = _find_decided_outcomes(items)
-    outcomes = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, decisions)
+        events = reviews.events
+        known_before = _find_items_known_before(items, samples, answered, events)
+        decisions = _find_decided_outcomes(items)
+        outcomes = find_outcomes_of_reached_items(_list_queues(samples), events, decisions)
 
-    # An incident is no answer, so it says nothing about other items, even if it was drawn before it
-    # was marked.
-    incidents = {item.content_key for item in items if item.is_incident}
-    drawn: set[ContentKey] = set()
-    for sample in samples:
-        drawn |= sample.content_keys
-    drawn -= incidents
+    drawn = _find_drawn_items(items, samples)
+    reached = drawn & outcomes.keys()
     return _SampleProgress(
         answered,
         drawn=drawn,
         known_before=known_before,
         outcomes=outcomes,
-        representative=(drawn & outcomes.keys()) - known_before,
+        representative=reached - known_before,
     )
+
+
+def _find_drawn_items(items: Iterable[_RunItem], samples: Iterable[QueueSample]) -> set[ContentKey]:
+    """Return the items in the samples, without incidents.
+
+    An incident is no answer, so it says nothing about other items, even if it was drawn before it
+    was marked.
+    """
+    drawn: set[ContentKey] = set()
+    for sample in samples:
+        drawn |= sample.content_keys
+    return drawn - {item.content_key for item in items if item.is_incident}
 
 
 def _find_decided_outcomes(items: Iterable[_RunItem]) -> dict[ContentKey, SampleOutcome]:

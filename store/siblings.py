@@ -81,8 +81,9 @@ def fetch_sibling_questions(
     them.
     """
     with store.lock:
-        runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
-        rows = store.connection.execute(_EXAMPLES.format(runs=runs)).fetchall()
+        # A condition by runs has no parameters.
+        run_condition = build_view_condition(View(runs=view.runs), blind=False).sql
+        rows = store.connection.execute(_EXAMPLES.format(runs=run_condition)).fetchall()
         examples = [item for (item,) in rows]
         questions = list(_iter_questions(store.connection, examples, store.run_names))
         corrected_keys = _fetch_questions_with_fixes(store.connection)

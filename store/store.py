@@ -506,12 +506,13 @@ class Store:
         """
 
         def count_in_view() -> int:
-            """Load the suspects of the view, most suspect first, and count the strong ones."""
+            # This loads the suspects of the view's runs, unless they are loaded.
             self._orders.get_order(view, min_rows=1)
             suspicions = self._suspects.get_suspicions(view)
-            # Strong suspects that the filter of the view excludes do not count, so the first items
-            # may include others.
-            max_strong = sum(each.is_strong for each in suspicions.values())
+
+            # The filter of the view can exclude some suspects. The strong ones that it selects come
+            # first, so they are among as many first items as the runs have strong suspects.
+            max_strong = sum(suspicion.is_strong for suspicion in suspicions.values())
             first_items = self._orders.fetch_item_numbers(view, 0, max_strong)
             return sum(suspicions[item].is_strong for item in first_items)
 

@@ -241,11 +241,12 @@ class Inbox:
 
     def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
         """Store the lines of one annotator's journal that the team's server sent. Returns the
-        number of new lines.
+        number of new lines in all files.
 
-        Lines of the user's own journal come from the user's other computers. An informed line is a
-        review by an annotator who had already seen other verdicts. It is stored so that it does not
-        count as blind.
+        Lines of the user's own journal come from the user's other computers. They are appended to
+        the journal itself. An informed line is a review by an annotator who had already seen other
+        verdicts. It is stored in a folder of its own, so that it does not count as blind. In the
+        user's own journal, an informed line is therefore stored twice.
         """
         # The own name was checked before. The server could send any other name.
         is_own = name == self.annotator
@@ -268,7 +269,6 @@ class Inbox:
             n_new += self._store_own_lines([line.body for line in lines])
         else:
             n_new += self._append_lines(self._workspace.team_reviews, name, uninformed_lines)
-        # The copy of an informed line marks it as not blind, also in the user's own journal.
         n_new += self._append_lines(self._workspace.informed_team_reviews, name, informed_lines)
         return n_new
 

@@ -149,6 +149,10 @@ def upgrade_schema(connection: Connection[Any]) -> None:
 
     Must run in a transaction. Raises TeamError if the tables are newer than this fcreview, or if
     members use them all the time.
+
+    The order of the steps matters: tables are locked before they change, and the SQL files grant
+    rights to the roles. Old lines are completed by one of the new functions. The owners come last,
+    because what the steps create belongs to the administrator.
     """
     _create_and_claim_schema(connection)
     version = _fetch_version(connection)

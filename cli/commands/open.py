@@ -101,8 +101,8 @@ def _copy_lake_items_to_store(
     """Copy the selected items of a lake to a local store, so that the annotator can review without
     the lake.
 
-    Return a session with this store, or `session` itself if all items, no items or too many items
-    are selected.
+    Return a session with this store, and close the given one. If all items, no items or too many
+    items are selected, return `session` itself, which stays open.
     """
     from fcreview.store.lake.reader import copy_items_to_new_store
 

@@ -75,19 +75,24 @@ class ItemSnapshot:
         self._connection.close()
 
     def count_changes(self, runs: Sequence[int]) -> ImportChanges:
-        """Count the new, changed and removed items of the runs; without runs, of all runs."""
+        """Count the new, changed and removed items of the runs; without runs, of all runs.
+
+        Call it once, after the import: it reads the items `now` from the new store, and those
+        `before` from the table that the constructor filled. An item is in one or in both.
+        """
         self._connection.execute(f"ATTACH {quote_path(self._workspace.store)} AS store (READ_ONLY)")
-        # `now` are the items after the import. An item is in one or in both of the tables.
-        is_in_runs = "list_contains(?::INTEGER[], coalesce(now.run, before.run))"
-        counts = self._connection.execute(
+        where = "true"
+        if runs:
+            numbers = ", ".join(str(int(run)) for run in runs)
+            where = f"coalesce(now.run, before.run) IN ({numbers})"
+        ((n_new, n_changed, n_removed),) = self._connection.execute(
             "SELECT count(*) FILTER (before.run IS NULL),"
             " count(*) FILTER (before.content <> now.content),"
             " count(*) FILTER (now.run IS NULL)"
             f" FROM ({_ITEM_HASHES}) now FULL JOIN temp.before before USING (run, item)"
-            f" WHERE len(?::INTEGER[]) = 0 OR {is_in_runs}",
-            [list(runs), list(runs)],
+            f" WHERE {where}"
         ).fetchall()
-        return ImportChanges(*counts[0])
+        return ImportChanges(n_new, changed=n_changed, gone=n_removed)
 
 
 @dataclass(slots=True)

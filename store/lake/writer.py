@@ -286,25 +286,41 @@ def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
     """
     # The number of an item is that of its run times `ITEM_NUMBERS_PER_RUN`, plus its position.
     first_item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN}"
-    # A row of the store refers to a question that several items share. In the lake, each item has
-    # the messages and calls of its question itself.
-    items = (
-        f"SELECT {first_item} + i.seq AS item, {lake_number}::INTEGER AS run,"
-        " i.* EXCLUDE (item, run, question_hash, messages, calls), NULL::BIGINT AS question_hash,"
-        " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
+    run = f"{lake_number}::INTEGER"
+    position_in_run = f"item % {ITEM_NUMBERS_PER_RUN}"
+    functions_of_run = f"SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}"
+    return {
+        "items": _build_items_query(store_number, item=f"{first_item} + i.seq", run=run),
+        "functions": (
+            f"SELECT * FROM store.functions WHERE hash IN ({functions_of_run}) ORDER BY hash"
+        ),
+        "import_issues": (
+            f"SELECT {run} AS run, {first_item} + ({position_in_run}) AS item, {_ISSUE_COLUMNS}"
+            f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid"
+        ),
+    }
+
+
+def _build_items_query(store_number: int, item: str, run: str) -> str:
+    """Return the query for the items of a run of the store. `item` and `run` are the SQL of their
+    numbers in the lake.
+
+    A row of the store refers to a question that several items share. In the lake, each item has the
+    messages and calls of its question itself, and refers to none.
+    """
+    columns = (
+        f"{item} AS item",
+        f"{run} AS run",
+        "i.* EXCLUDE (item, run, question_hash, messages, calls)",
+        "NULL::BIGINT AS question_hash",
+        "list_concat(q.messages, i.messages) AS messages",
+        "list_concat(q.calls, i.calls) AS calls",
+    )
+    return (
+        f"SELECT {', '.join(columns)}"
         " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
         f" WHERE i.run = {store_number} ORDER BY i.item"
     )
-    functions = (
-        "SELECT * FROM store.functions WHERE hash IN"
-        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY hash"
-    )
-    issues = (
-        f"SELECT {lake_number}::INTEGER AS run,"
-        f" {first_item} + (item % {ITEM_NUMBERS_PER_RUN}) AS item, {_ISSUE_COLUMNS}"
-        f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid"
-    )
-    return {"items": items, "functions": functions, "import_issues": issues}
 
 
 BATCH_BYTES = (

@@ -27,6 +27,16 @@ HUE_TOLERANCE = 17
 """Largest difference, in degrees, between the preferred hue of a meaning and the hue of the
 theme colour for it.
 """
+BAR_SHARE = 0.09
+CURSOR_ROW_SHARE = 0.16
+TRACK_SHARE = 0.2
+"""Shares, from 0 to 1, of another colour in the backgrounds of bars, of the cursor's row and of the
+empty part of drawn bars.
+"""
+DIM_SHARE = 0.4
+"""Share of the background in dim text, as long as that is readable."""
+MAX_TINT_PERCENT = 34
+"""Largest share of a meaning's colour in the background of a difference."""
 MIN_SATURATION = 0.35
 """Minimum saturation (HLS, 0 to 1) of a theme colour for a meaning.
 
@@ -114,6 +124,7 @@ def measure_contrast(first: str, second: str) -> float:
 
 
 def _measure_luminance(colour: RGB) -> float:
+    """Return the relative luminance of a colour (WCAG 2.1), from 0 to 1."""
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour
     )
@@ -150,7 +161,7 @@ def _tint_background(background: str, tint: str, text: str) -> str:
     """Mix as much of the colour `tint` into the background as possible while texts of colour
     `text` stay readable.
     """
-    for percent in range(34, 0, -2):
+    for percent in range(MAX_TINT_PERCENT, 0, -2):
         mixture = _blend(background, tint, percent / 100)
         if measure_contrast(text, mixture) >= MIN_CONTRAST:
             return mixture
@@ -179,8 +190,10 @@ def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool
     closest = min(colourful_candidates, key=measure_hue_distance, default=None)
     if closest is not None and measure_hue_distance(closest) <= HUE_TOLERANCE:
         return closest
+    # The caller corrects the lightness if the colour is not readable on the backgrounds.
     lightness = 0.68 if is_dark else 0.35
-    return format_hex(hls_to_rgb(preferred_hue / 360, lightness, 0.65))
+    saturation = 0.65
+    return format_hex(hls_to_rgb(preferred_hue / 360, lightness, saturation))
 
 
 def derive_palette(
@@ -195,8 +208,8 @@ def derive_palette(
             `HUES`.
     """
     background = colours["background"]
-    bar = _blend(background, colours["foreground"], 0.09)
-    cursor_row = _blend(background, colours["primary"], 0.16)
+    bar = _blend(background, colours["foreground"], BAR_SHARE)
+    cursor_row = _blend(background, colours["primary"], CURSOR_ROW_SHARE)
 
     def make_readable(colour: str) -> str:
         return _make_readable(colour, (background, bar, cursor_row), is_dark=is_dark)
@@ -211,8 +224,8 @@ def derive_palette(
         bar=bar,
         cursor_row=cursor_row,
         foreground=foreground,
-        dim=make_readable(_blend(foreground, background, 0.4)),
-        track=_blend(background, foreground, 0.2),
+        dim=make_readable(_blend(foreground, background, DIM_SHARE)),
+        track=_blend(background, foreground, TRACK_SHARE),
         primary=make_readable(colours["primary"]),
         golden_difference=_tint_background(background, meanings["golden"], meanings["golden"]),
         predicted_difference=_tint_background(background, meanings["failed"], foreground),

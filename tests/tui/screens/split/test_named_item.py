@@ -21,6 +21,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import QueuePage, QueueRequest
 from fcreview.tui.queue_state import CursorPosition
 from fcreview.tui.review.prefetch import DisplayedItem
+from fcreview.tui.screens import queue_pane
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
@@ -185,8 +186,10 @@ async def test_nothing_is_reviewed_while_another_list_is_read(
 
 
 async def test_item_of_the_list_before_is_hidden_while_the_next_one_is_read(
-    imported: Imported, tmp_path: Path
+    imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a busy machine, the rows of the list before would otherwise disappear first.
+    monkeypatch.setattr(queue_pane, "HIDE_DELAY", 60)
     async with watch_panes(imported, tmp_path / "work") as watcher:
         item = split_view(watcher.app).item_pane
         assert item is not None
@@ -214,8 +217,10 @@ async def test_item_of_the_list_before_is_hidden_while_the_next_one_is_read(
 
 
 async def test_item_focused_as_soon_as_the_list_has_changed_is_that_of_the_list(
-    imported: Imported, tmp_path: Path
+    imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a busy machine, the rows of the list before would otherwise disappear first.
+    monkeypatch.setattr(queue_pane, "HIDE_DELAY", 60)
     async with watch_panes(imported, tmp_path / "work") as watcher:
         split = split_view(watcher.app)
         item = split.item_pane

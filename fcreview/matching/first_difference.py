@@ -370,12 +370,23 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
 
     If the first difference is in another function or argument, its values are removed.
     """
-    is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
-    if function != item.diff_function or not is_inside:
+    is_same_place = function == item.diff_function and is_in_argument(item.diff_argument, argument)
+    if not is_same_place:
         item.diff_golden = None
         item.diff_predicted = None
     item.diff_function = function
     item.diff_argument = argument
+
+
+def is_in_argument(path: str | None, argument: str | None) -> bool:
+    """Whether the path of a difference names an argument or a value in it.
+
+    Checkers report the name of an argument as it is. The path is quoted if the name has dots or
+    brackets. So `argument` may also be the same path.
+    """
+    if not path or argument is None:
+        return False
+    return path == argument or split_path(path)[0] == argument
 
 
 def find_first_difference(

@@ -37,6 +37,7 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.model.item import ImportIssue
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
 MAX_ROUNDING_ERROR = 0.001
@@ -268,35 +269,44 @@ def _discard_invalid_process_entries(
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:
-    """Return the reason why the entries of the process file cannot be trusted, or None. Their mean
-    must equal the mean that the header of the score file states.
+    """Return the reason why the entries of the process file cannot be trusted, or None.
+
+    Their mean must equal the mean that the header of the score file states.
     """
     stated_mean = inputs.scored.header.get(PROCESS_ACCURACY)
     n_items = inputs.scored.header.get("total_count")
+    if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
+        return (
+            "this file cannot be checked, because no score file has process_accuracy and"
+            " total_count"
+        )
+
     entries = inputs.process_entries or {}
     values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
-
-    uncheckable = (
-        "this file cannot be checked, because no score file has process_accuracy and total_count"
-    )
-    if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
-        return uncheckable
-    if n_items < len(values):
-        # The score file is of fewer items, so it is not the one of this process file.
-        return uncheckable
+    if len(values) > n_items:
+        return (
+            f"this file is of another run, because it has {len(values)} entries, but the score"
+            f" file counts only {format_count(n_items, 'item')}"
+        )
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
 
-    # The evaluator (`eval_main.py`) writes an entry for each item whose process accuracy is below
-    # 1, so those without an entry count as 1.
+    mean = _compute_process_mean(values, n_items)
+    if abs(mean - stated_mean) <= MAX_ROUNDING_ERROR:
+        return None
+    return (
+        f"the mean process accuracy is {mean:.4g} in this file, but {stated_mean} in the score file"
+    )
+
+
+def _compute_process_mean(values: list[float], n_items: int) -> float:
+    """Return the mean over all items of a category from the values in its process file.
+
+    The evaluator (`eval_main.py`) writes an entry for each item whose process accuracy is below 1,
+    so items without an entry count as 1.
+    """
     n_without_entry = n_items - len(values)
-    mean = (sum(values) + n_without_entry) / max(n_items, 1)
-    if abs(mean - stated_mean) > MAX_ROUNDING_ERROR:
-        return (
-            f"the mean process accuracy is {mean:.4g} in this file, but {stated_mean} in the score"
-            " file"
-        )
-    return None
+    return (sum(values) + n_without_entry) / max(n_items, 1)
 
 
 class CountedProcessAccuracy(NamedTuple):

@@ -39,6 +39,7 @@ from fcreview.matching.decisive_step import add_guessed_step
 from fcreview.matching.first_difference import (
     FirstDifference,
     find_first_difference,
+    is_in_argument,
     set_difference_location,
 )
 from fcreview.model.address import turn_address
@@ -575,13 +576,9 @@ def _is_about_same_argument(difference: FirstDifference, evaluation: Evaluation)
     The comparison can name a part of the argument, such as `filter.price`; the checker names only
     the argument.
     """
-    checked_place = (evaluation.function, evaluation.argument)
-    compared_place = (difference.function, difference.argument)
-    if checked_place == compared_place:
-        return True
-    if difference.argument is None or evaluation.argument is None:
-        return False
-    return difference.argument.startswith(str(evaluation.argument))
+    if difference.argument is None and evaluation.argument is None:
+        return difference.function == evaluation.function
+    return is_in_argument(difference.argument, evaluation.argument)
 
 
 def _fill_multi_turn(

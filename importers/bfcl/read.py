@@ -211,8 +211,7 @@ def _make_item_from_entry(
     Without an entry, or if it is malformed, the item is empty. An entry without function docs gets
     those of `item`, the item of the dataset.
     """
-    context = category.context
-    item_category = context.category
+    item_category = category.context.category
     # Format sensitivity repeats items of other categories, which their ids name.
     if item_category == "format_sensitivity":
         item_category = filenames.get_id_category(dataset_id)
@@ -227,7 +226,7 @@ def _make_item_from_entry(
     try:
         return make_dataset_item(dataset_id, item_category, question, answer, functions)
     except MALFORMED_DATA:
-        return DatasetItem(dataset_id, context.category)
+        return DatasetItem(dataset_id, item_category)
 
 
 def _read_quoted_record(entry: ScoreEntry) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from fcreview.matching.first_difference import (
     FirstDifference,
     build_argument_rows,
     find_first_difference,
+    is_in_argument,
     set_difference_location,
 )
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, GoldenObject, Item
@@ -371,6 +372,30 @@ def test_values_of_the_address_that_the_rule_reports() -> None:
         find_first_difference(align_calls(left, right), left, right).apply_to(item)
         set_difference_location(item, "f", argument)
         assert (item.diff_argument, item.diff_golden) == (argument, kept)
+
+
+@pytest.mark.parametrize(
+    ("path", "argument", "expected"),
+    [
+        ("price", "price", True),
+        ("price.max[0]", "price", True),
+        ("price.max[0]", "price.max[0]", True),
+        ("prices", "price", False),
+        ('["unit.price"]', "unit.price", True),
+        ('["unit.price"].max', "unit.price", True),
+        ("unit.price", "unit", True),
+        (None, "price", False),
+        ("price", None, False),
+        (None, None, False),
+    ],
+)
+def test_path_belongs_to_argument_with_its_whole_name(
+    path: str | None, argument: str | None, expected: bool
+) -> None:
+    assert is_in_argument(path, argument) is expected
+    item = Item("x", "c", diff_function="f", diff_argument=path, diff_golden="1")
+    set_difference_location(item, "f", argument)
+    assert item.diff_golden == ("1" if expected else None)
 
 
 def test_integer_equals_float_only_at_top_level() -> None:

@@ -127,6 +127,34 @@ def test_process_entry_with_other_messages_is_marked(run_writer: RunWriter) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        ({}, "no score file has process_accuracy and total_count"),
+        (
+            {"process_accuracy": 0.5, "total_count": 1},
+            "it has 2 entries, but the score file counts only 1 item.",
+        ),
+    ],
+)
+def test_reason_against_process_file_is_stated(
+    run_writer: RunWriter, header: dict[str, object], problem: str
+) -> None:
+    category = "agent_multi_step"
+    results = run_writer.root / f"result_all/result_en/{run_writer.model}"
+    scores = run_writer.root / "score_all/score_en/m"
+    ids = [f"{category}_{number}" for number in range(2)]
+    records = [{"id": each, "result": [], "process": ["[f()]"]} for each in ids]
+    write_jsonl(results / f"data_{category}_result.json", records)
+    process = {"process_accuracy": 0.5, "model_output": ["[f()]"], "call_process": ["[a()]"]}
+    write_jsonl(scores / f"data_{category}_process.json", [{each: process} for each in ids])
+    failure = {"id": 0, "valid": False}
+    write_jsonl(scores / f"data_{category}_score.json", [{"accuracy": 0.5, **header}, failure])
+    (issue,) = [each for each in run_writer.read().issues if "process accuracies" in each.what]
+    assert problem in issue.what
+    assert issue.severity == "error"
+
+
 def test_item_scored_twice_is_marked(run_writer: RunWriter) -> None:
     write_run(run_writer)
     run_writer.write_scores(SINGLE, [make_entry(0, 0), make_entry(1, 1), make_entry(1, 1)], total=4)

@@ -12,6 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
+from fcreview.importers.bfcl.dataset import Dataset
+from fcreview.importers.bfcl.decoders.base import Decoder
+from fcreview.importers.bfcl.items import CategoryContext
+from fcreview.importers.bfcl.joining import Results
+from fcreview.importers.bfcl.read import JoinedCategory, choose_dataset_item
+from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile
 from tests.importers.bfcl.conftest import (
     CATEGORY,
     OFFICIAL,
@@ -505,6 +511,62 @@ def test_undecodable_output_names_no_function(
     assert item.first_difference
     assert [(call.name, call.arguments, call.raw) for call in item.predicted] == [("", None, text)]
     assert item.predicted[0].decode_error
+
+
+@pytest.mark.parametrize(
+    ("golden", "predicted", "argument", "text"),
+    [
+        # The checker looks at `price` first, the comparison at `prices`.
+        ({"prices": [1], "price": [2]}, {"price": 3, "prices": 4}, "price", "price: 3 is not one"),
+        ({"unit.price": [2]}, {"unit.price": 3}, "unit.price", '["unit.price"] 3 (golden 2)'),
+    ],
+)
+def test_text_of_first_difference_is_of_the_failing_argument(
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    golden: dict[str, list[int]],
+    predicted: dict[str, int],
+    argument: str,
+    text: str,
+) -> None:
+    name = f"{CATEGORY}_0"
+    parameters = {
+        "type": "dict",
+        "properties": {each: {"type": "integer"} for each in golden},
+        "required": list(golden),
+    }
+    question = {
+        "id": name,
+        "question": [[{"role": "user", "content": "How much?"}]],
+        "function": [{"name": "buy", "description": "Buy.", "parameters": parameters}],
+    }
+    answer = {"id": name, "ground_truth": [{"buy": golden}]}
+    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", question)
+    write_lines(v4 / f"data/possible_answer/BFCL_v4_{CATEGORY}.json", answer)
+    write_lines(v4 / RESULT, {"id": name, "result": [{"buy": json.dumps(predicted)}]})
+    (v4 / SCORE).unlink()
+    (plan,) = plans(v4)
+    ((item,), _) = items(plan)
+    assert (item.rule, item.diff_function, item.diff_argument) == (False, "buy", argument)
+    assert (item.first_difference or "").startswith(text)
+
+
+def test_malformed_quoted_question_keeps_category_of_original_item() -> None:
+    """Items of `format_sensitivity` are items of other categories."""
+    prompt = {"question": [[]], "function": [], "missed_function": {"0": 5}}
+    entry = ScoreEntry("x", 1, offset=0, length=1, loaded_record={"prompt": prompt})
+    name = "format_sensitivity"
+    category = JoinedCategory(
+        CategoryContext("V4", name, decoder=Decoder("unused", lambda result, context: [])),
+        dataset=Dataset(),
+        results=Results(name),
+        scores=ScoreFile(),
+    )
+    chosen = choose_dataset_item(category, "simple_python_1", entry, "file", 1)
+    assert (chosen.item.id, chosen.item.category) == ("simple_python_1", "simple_python")
+    assert chosen.item.turns == []
 
 
 def test_keys_of_third_parties_are_redacted(

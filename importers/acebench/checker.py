@@ -331,18 +331,18 @@ def _find_function_mismatch(
         return None
 
     # The message names the first function that only one side calls.
-    error_type = "function_mismatch"
     for name in predicted_counts:
         if name not in golden_counts:
-            message = f"only the reply calls {name}"
-            return CheckOutcome(False, error_type=error_type, message=message, function=name)
+            return _make_function_mismatch(f"only the reply calls {name}", name)
     for name in golden_counts:
         if name not in predicted_counts:
-            message = f"only the golden answer calls {name}"
-            return CheckOutcome(False, error_type=error_type, message=message, function=name)
-
+            return _make_function_mismatch(f"only the golden answer calls {name}", name)
     message = "the reply calls a function more or less often than the golden answer"
-    return CheckOutcome(False, error_type=error_type, message=message)
+    return _make_function_mismatch(message, None)
+
+
+def _make_function_mismatch(message: str, function: str | None) -> CheckOutcome:
+    return CheckOutcome(False, error_type="function_mismatch", message=message, function=function)
 
 
 def _remove_number(golden_key: str) -> str:
@@ -521,15 +521,19 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
         required = list(words)
         if category == "special_incomplete":
             required = [name, *words]
-
         missing = [str(word) for word in required if str(word) not in text]
         if missing:
             # As in the evaluator, a later failure replaces an earlier one.
-            outcome = CheckOutcome(
-                False,
-                error_type="error_correction",
-                message=f"the reply does not mention {', '.join(missing)}",
-                function=name,
-                argument=missing[0],
-            )
+            outcome = _fail_missing_words(name, missing)
     return outcome
+
+
+def _fail_missing_words(name: str, missing: list[str]) -> CheckOutcome:
+    """Return the outcome of a reply without some words. `name` is the golden key of the words."""
+    return CheckOutcome(
+        False,
+        error_type="error_correction",
+        message=f"the reply does not mention {', '.join(missing)}",
+        function=name,
+        argument=missing[0],
+    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.acebench.not_run import find_missing_items
 from fcreview.importers.acebench.run_inputs import load_run_inputs
 from fcreview.importers.common.incidents import apply_incident, find_empty_reply
-from fcreview.importers.common.jsonl import read_records
+from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import (
     add_issue,
     as_object,
@@ -115,36 +115,48 @@ def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
-    """Yield an item for each result record of a category, and an issue for each problem.
+    """Yield an item for each result record of a category, and an issue for each problem."""
+    reader = _ResultReader(inputs)
+    for record in read_records(inputs.result_file):
+        if isinstance(record, ImportIssue):
+            yield record
+        else:
+            yield from reader.read_record(record)
+    yield from _report_entries_without_result(inputs, reader.first_line_by_id)
+
+
+@dataclass(slots=True)
+class _ResultReader:
+    """Reads the records of a result file in their order.
 
     If an id occurs in several records, all of them become items. The id of the second one gets its
     line number, as in `normal_atom_bool_5#31`.
     """
-    file = str(inputs.result_file)
-    first_line_by_id: dict[str, int] = {}
-    for record in read_records(inputs.result_file):
-        if isinstance(record, ImportIssue):
-            yield record
-            continue
+
+    inputs: CategoryInputs
+    first_line_by_id: dict[str, int] = field(default_factory=dict)
+    """Id of a record that was read -> its line."""
+
+    def read_record(self, record: JsonRecord) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a record, and an issue if its id is missing or occurs again."""
+        file = str(self.inputs.result_file)
         item_id = as_object(record.value).get("id")
         if not isinstance(item_id, str):
             yield ImportIssue(file, record.line, what="the result record has no id and was skipped")
-            continue
+            return
 
-        item = Item(item_id, inputs.category, file=file)
+        item = Item(item_id, self.inputs.category, file=file)
         set_position(item, record)
-        if item_id in first_line_by_id:
+        if item_id in self.first_line_by_id:
             item.id = f"{item_id}#{record.line}"
             problem = (
-                f"{item_id} also occurs in line {first_line_by_id[item_id]}."
+                f"{item_id} also occurs in line {self.first_line_by_id[item_id]}."
                 f" This record is imported as {item.id}"
             )
             yield ImportIssue(file, record.line, what=problem, item=item.id)
-        first_line_by_id.setdefault(item_id, record.line)
+        self.first_line_by_id.setdefault(item_id, record.line)
         # An error while the item is filled becomes an issue of the item.
-        yield fill_safely(item, partial(_fill_item, item, record.value, inputs))
-
-    yield from _report_entries_without_result(inputs, first_line_by_id)
+        yield fill_safely(item, partial(_fill_item, item, record.value, self.inputs))
 
 
 def _report_entries_without_result(
@@ -252,13 +264,7 @@ def _fill_non_agent_item(
         can_recompute=answer is not None and question is not None,
         rule_set=inputs.rule_set,
     )
-    if answer:
-        golden = answer.get(GROUND_TRUTH)
-    else:
-        # Without a dataset, only the score file has golden answers: those of failing items.
-        score_entry = inputs.scored.entries.get(result["id"]) or {}
-        golden = score_entry.get("possible_answer")
-
+    golden = _choose_golden_answer(answer, inputs.scored.entries.get(result["id"]))
     correction = GoldenCorrection()
     if inputs.corrections is not None:
         correction = _find_correction(
@@ -268,10 +274,19 @@ def _fill_non_agent_item(
 
     if correction.entry is None:
         grade_reply(item, reply, golden)
-    else:
-        corrected_golden = correction.entry.new
-        grade_reply(item, reply, corrected_golden)
-        _add_verdict_without_errata(item, reply, golden)
+        return
+    grade_reply(item, reply, correction.entry.new)
+    _add_verdict_without_errata(item, reply, golden)
+
+
+def _choose_golden_answer(answer: JsonObject | None, score_entry: JsonObject | None) -> Any:
+    """Return the golden answer of the dataset or, without one, that of the score entry.
+
+    Score files have entries only for failing items.
+    """
+    if answer:
+        return answer.get(GROUND_TRUTH)
+    return as_object(score_entry).get("possible_answer")
 
 
 def _add_verdict_without_errata(item: Item, reply: Reply, golden: Any) -> None:
@@ -629,20 +644,15 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
             Message(turn=0, step=-1, role="system", content=user_profile, name="profile")
         )
 
-    speakers = list(_SPEAKER.finditer(transcript))
-    if not speakers:
+    utterances = _split_utterances(transcript)
+    if not utterances:
         messages.append(Message(turn=0, step=-1, role="user", content=transcript.strip()))
         return messages
 
-    # A message ends where the next speaker begins. Its text may contain line breaks.
-    ends = [speaker.start() for speaker in speakers[1:]]
-    ends.append(len(transcript))
-
     turn = -1
     step = 0
-    for speaker, end in zip(speakers, ends, strict=True):
-        text = transcript[speaker.end() : end].rstrip("\n")
-        if speaker["name"] == "user":
+    for speaker, text in utterances:
+        if speaker == "user":
             turn += 1
             step = 0
             messages.append(Message(turn=turn, step=-1, role="user", content=text))
@@ -650,3 +660,18 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
             messages.append(Message(max(turn, 0), step, role="assistant", content=text))
             step += 1
     return messages
+
+
+def _split_utterances(transcript: str) -> list[tuple[str, str]]:
+    """Split a transcript into (speaker, text). Empty if it names no speaker.
+
+    An utterance ends where the next speaker begins, so it may contain line breaks.
+    """
+    speakers = list(_SPEAKER.finditer(transcript))
+    starts = [speaker.start() for speaker in speakers]
+    ends = [*starts[1:], len(transcript)]
+    utterances = []
+    for speaker, end in zip(speakers, ends, strict=False):
+        text = transcript[speaker.end() : end].rstrip("\n")
+        utterances.append((speaker["name"], text))
+    return utterances

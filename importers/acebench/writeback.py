@@ -82,34 +82,38 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
         item: The item. Its `error_type` is None if no annotator chose one.
         result: The item's record in the result file, or empty.
     """
-    failure: JsonObject = {
-        "valid": False,
-        "error": [writeback.ANNOTATOR_REASON],
-        "error_type": item.error_type,
-    }
     if inputs.category.startswith("agent_"):
         # The evaluator identifies agent items by their position, and nests their errors.
-        failure["error"] = [[writeback.ANNOTATOR_REASON]]
-        return {"id": inputs.get_dataset_position(item.id), **failure}
+        return {
+            "id": inputs.get_dataset_position(item.id),
+            "valid": False,
+            "error": [[writeback.ANNOTATOR_REASON]],
+            "error_type": item.error_type,
+        }
 
-    golden = inputs.get_golden_answer(item.id)
-    reply = result.get("result")
+    entry: JsonObject = {"id": item.id}
+    if inputs.category in MULTI_TURN_CATEGORIES:
+        _, _, dialogue_number = str(item.group).rpartition("_")
+        entry["turn"] = dialogue_number
+    entry["valid"] = False
+    entry["error"] = [writeback.ANNOTATOR_REASON]
+    entry["error_type"] = item.error_type
+    return entry | _quote_reply_and_golden_answer(inputs, item.id, result.get("result"))
+
+
+def _quote_reply_and_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> JsonObject:
+    """Return the fields of an entry that quote the reply and the golden answer."""
+    golden = inputs.get_golden_answer(item_id)
     if inputs.category.startswith("special"):
-        failure["model_result_decoded"] = reply
-        failure["possible_answer"] = golden
-        return {"id": item.id, **failure}
+        return {"model_result_decoded": reply, "possible_answer": golden}
 
     # Of a normal reply, the evaluator writes only the part that it decoded.
+    quoted_reply = reply
     if isinstance(reply, str):
-        reply = select_decoded_text(reply, inputs.category, inputs.rule_set)
-    failure["model_result"] = reply
+        quoted_reply = select_decoded_text(reply, inputs.category, inputs.rule_set)
     if inputs.category in MULTI_TURN_CATEGORIES:
-        failure["possible_answer"] = [golden]
-        _, _, dialogue_number = str(item.group).rpartition("_")
-        return {"id": item.id, "turn": dialogue_number, **failure}
-
-    failure["possible_answer"] = golden
-    return {"id": item.id, **failure}
+        return {"model_result": quoted_reply, "possible_answer": [golden]}
+    return {"model_result": quoted_reply, "possible_answer": golden}
 
 
 def rewrite_scores(
@@ -131,8 +135,7 @@ def _rewrite_category(
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the score file and the process file of a category with the reviewed verdicts.
 
-    The process file has the process accuracies of agent items: the share of golden calls that the
-    agent made in order. Also yields the numbers of reviewed items that no file can represent.
+    Also yields the numbers of reviewed items that no file can represent.
     """
     reviewed = [item for item in items if _has_override(item)]
     if not reviewed:
@@ -147,9 +150,27 @@ def _rewrite_category(
         kind = f"items of {inputs.category}, whose score file is damaged"
         yield Unrepresentable(kind, len(reviewed))
         return
+
     content = _rewrite_score_file(read_file(score_file), inputs, items)
     yield RewrittenFile(score_file, content)
+    yield from _rewrite_process_accuracies(plan, inputs, reviewed, items)
 
+
+def _rewrite_process_accuracies(
+    plan: RunPlan,
+    inputs: CategoryInputs,
+    reviewed: Sequence[ScoredItem],
+    items: Sequence[ScoredItem],
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the process file of a category with the reviewed process accuracies: the share of
+    golden calls that the agent made in order.
+
+    Args:
+        plan: The plan of the run.
+        inputs: Files of the category.
+        reviewed: The items with reviews.
+        items: All items of the category.
+    """
     process_file = _find_score_file(plan, FileName(inputs.category, "process"))
     if process_file is None or inputs.process_entries is None:
         return
@@ -203,31 +224,36 @@ def _rewrite_score_file(
     the dataset, and the header is updated. All other lines stay as they are.
     """
     line_by_id = _find_entry_lines(content, inputs)
-    position_by_id = writeback.positions_by_name([item.id for item in items])
-    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, position_by_id))
-
     changed_items = _select_changed_items(items, inputs, line_by_id)
-    for item in changed_items.passing:
-        edits.removed.add(line_by_id[item.id])
+    position_by_id = writeback.positions_by_name([item.id for item in items])
 
-    results_by_id = load_results_by_id(inputs.result_file)
-    for item in changed_items.failing:
-        # The item can have a line although it passed: the evaluator also lists items that do not
-        # match the first golden answer but a later one.
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, position_by_id))
+    for item in [*changed_items.passing, *changed_items.failing]:
+        # An item that fails by a review can have a line although it passed: the evaluator also
+        # lists items that do not match the first golden answer but a later one.
         if item.id in line_by_id:
             edits.removed.add(line_by_id[item.id])
-        entry = make_failure_entry(inputs, item, results_by_id.get(item.id, {}))
+    for item, entry in _make_failure_entries(inputs, changed_items.failing):
         edits.added.append((position_by_id[item.id], entry))
 
-    new_header = _update_header(
+    header = _update_header(
         _find_header(content),
         inputs.category,
         items=items,
         verdicts=[_get_final_verdict(item, inputs) for item in items],
         n_gained_passes=len(changed_items.passing) - len(changed_items.failing),
     )
-    edits.replaced[writeback.find_header_line_number(content)] = new_header
+    edits.replaced[writeback.find_header_line_number(content)] = header
     return writeback.apply_line_edits(content, edits)
+
+
+def _make_failure_entries(
+    inputs: CategoryInputs, failing: Sequence[ScoredItem]
+) -> Iterator[tuple[ScoredItem, JsonObject]]:
+    """Yield each item that fails by a review, with its new entry."""
+    results_by_id = load_results_by_id(inputs.result_file)
+    for item in failing:
+        yield item, make_failure_entry(inputs, item, results_by_id.get(item.id, {}))
 
 
 class _ChangedItems(NamedTuple):
@@ -376,25 +402,31 @@ def _update_header(
         updated = writeback.update_score_header(
             header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy"
         )
-        process_accuracy = compute_mean_process_accuracy(items).value
-        if process_accuracy is not None:
-            updated = updated | {"process_accuracy": process_accuracy}
-        return updated
-
+        return updated | _compute_agent_figures(items)
     if category in MULTI_TURN_CATEGORIES:
-        # The figures are of dialogues. An item is one step of a dialogue.
-        steps = []
-        for item, verdict in zip(items, verdicts, strict=True):
-            steps.append(DialogueStep(str(item.group), verdict))
-        accuracies = compute_dialogue_accuracies(steps)
-        return writeback.update_score_header(header, n_gained_passes) | {
-            "accuracy": accuracies.all_steps.value,
-            "process_accuracy": accuracies.mean_share.value,
-        }
-
+        updated = writeback.update_score_header(header, n_gained_passes)
+        return updated | _compute_dialogue_figures(items, verdicts)
     # The evaluator does not round the accuracy of special categories.
     digits = None if category.startswith("special") else 3
     return writeback.update_score_header(header, n_gained_passes, digits=digits)
+
+
+def _compute_agent_figures(items: Sequence[ScoredItem]) -> JsonObject:
+    """Return the mean process accuracy as a field of the header; empty if it is unknown."""
+    process_accuracy = compute_mean_process_accuracy(items).value
+    return {} if process_accuracy is None else {"process_accuracy": process_accuracy}
+
+
+def _compute_dialogue_figures(items: Sequence[ScoredItem], verdicts: Sequence[bool]) -> JsonObject:
+    """Return the figures of dialogues as fields of the header. An item is a step of a dialogue."""
+    steps = []
+    for item, verdict in zip(items, verdicts, strict=True):
+        steps.append(DialogueStep(str(item.group), verdict))
+    accuracies = compute_dialogue_accuracies(steps)
+    return {
+        "accuracy": accuracies.all_steps.value,
+        "process_accuracy": accuracies.mean_share.value,
+    }
 
 
 def rewrite_golden(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -68,27 +68,18 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     dataset = read_dataset(plan.data)
     yield from dataset.issues
 
-    log_by_sample = {file.stem: file for file in plan.logs}
-    sample_ids: set[str] = set()
+    logs = {file.stem: file for file in plan.logs}
+    reader = _ResultReader(plan.results[0], dataset.samples, logs)
     for record in read_records(plan.results[0]):
         if isinstance(record, ImportIssue):
             yield record
-            continue
-        yield from _read_result(
-            record,
-            plan.results[0],
-            samples=dataset.samples,
-            logs=log_by_sample,
-            earlier_ids=sample_ids,
-        )
-        if _is_result(record.value):
-            sample_ids.add(record.value["id"])
-
-    for sample_id, log_file in log_by_sample.items():
-        if sample_id not in sample_ids:
+        else:
+            yield from reader.read_record(record)
+    for sample_id, log_file in logs.items():
+        if sample_id not in reader.sample_ids:
             yield _read_item_from_log(sample_id, log_file, dataset.samples)
-    sample_ids |= log_by_sample.keys()
 
+    sample_ids = reader.sample_ids | logs.keys()
     n_unknown = len(sample_ids - dataset.samples.keys())
     if plan.data and n_unknown:
         yield make_missing_records_issue(plan.data[0], "sample", n_unknown, len(sample_ids))
@@ -104,48 +95,46 @@ MAX_RAW_CHARS = 300
 """Part of an unreadable record that its issue shows."""
 
 
-def _read_result(
-    record: JsonRecord,
-    result_file: Path,
-    *,
-    samples: dict[str, JsonObject],
-    logs: dict[str, Path],
-    earlier_ids: Set[str],
-) -> Iterator[Item | ImportIssue]:
-    """Yield the item of a result record, and issues.
+@dataclass(slots=True)
+class _ResultReader:
+    """Reads the records of a result file in their order.
 
     If a sample has several records, each becomes an item, with its line number in the id from the
     second on. The log belongs to the first one.
-
-    Args:
-        record: The result record.
-        result_file: Its file.
-        samples: Sample id -> its record in the dataset.
-        logs: Sample id -> the evaluator's log.
-        earlier_ids: The sample ids of earlier records.
     """
-    file = str(result_file)
-    if not _is_result(record.value):
-        what = "the record has no id or no gen_convs and was skipped"
-        raw = str(record.value)[:MAX_RAW_CHARS]
-        yield ImportIssue(file, record.line, what=what, raw=raw)
-        return
 
-    sample_id = record.value["id"]
-    item_id = sample_id
-    log_file = logs.get(sample_id)
-    is_repeated = sample_id in earlier_ids
-    if is_repeated:
-        log_file = None
-        item_id = f"{sample_id}#{record.line}"
-        what = f"{sample_id} occurs more than once. This record is imported as {item_id}."
-        yield ImportIssue(file, record.line, what=what, item=sample_id)
+    result_file: Path
+    samples: dict[str, JsonObject]
+    """Sample id -> its record in the dataset."""
+    logs: dict[str, Path]
+    """Sample id -> the evaluator's log."""
+    sample_ids: set[str] = field(default_factory=set)
+    """Sample ids of the records that were read."""
 
-    sample = samples.get(sample_id)
-    item = _make_item(item_id, record, file, sample)
-    fill_safely(item, partial(_fill_item, item, record.value, sample=sample, log_file=log_file))
-    _report_missing_sample(item, sample_id, samples)
-    yield item
+    def read_record(self, record: JsonRecord) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a result record, and an issue if it is unusable or repeats a sample."""
+        file = str(self.result_file)
+        if not _is_result(record.value):
+            what = "the record has no id or no gen_convs and was skipped"
+            raw = str(record.value)[:MAX_RAW_CHARS]
+            yield ImportIssue(file, record.line, what=what, raw=raw)
+            return
+
+        sample_id = record.value["id"]
+        item_id = sample_id
+        log_file = self.logs.get(sample_id)
+        if sample_id in self.sample_ids:
+            log_file = None
+            item_id = f"{sample_id}#{record.line}"
+            what = f"{sample_id} occurs more than once. This record is imported as {item_id}."
+            yield ImportIssue(file, record.line, what=what, item=sample_id)
+        self.sample_ids.add(sample_id)
+
+        sample = self.samples.get(sample_id)
+        item = _make_item(item_id, record, file, sample)
+        fill_safely(item, partial(_fill_item, item, record.value, sample=sample, log_file=log_file))
+        _report_missing_sample(item, sample_id, self.samples)
+        yield item
 
 
 def _make_item(item_id: str, record: JsonRecord, file: str, sample: JsonObject | None) -> Item:
@@ -338,18 +327,13 @@ def _read_item_from_log(sample_id: str, log_file: Path, samples: dict[str, JsonO
 def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: Path) -> None:
     """Fill an item without a result record from the evaluator's log.
 
-    The log contains the question, the model's calls and the replies to them. They are put into the
-    form of a result record.
+    The conversation in the log is put into the form of a result record.
     """
     log = _read_log(log_file, item)
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
-        dialogue: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
-        for turn in log.turns:
-            dialogue.append({"role": "assistant", "function_call": turn.predicted})
-            dialogue.append({"role": "observation", "content": turn.parse_observations()})
-
+        dialogue = _make_dialogue(log)
         item.prediction_hash = answer_hash(dialogue)
         verdicts = _fill_calls_and_verdicts(
             item,
@@ -361,6 +345,17 @@ def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: 
         item.extra.metadata |= _make_metric_inputs(verdicts)
 
     apply_incident(item, find_log_incident(log))
+
+
+def _make_dialogue(log: EvaluationLog) -> list[JsonObject]:
+    """Return the question, the model's calls and the replies to them, as result records have
+    them.
+    """
+    dialogue: list[JsonObject] = [{"role": "user", "content": log.query}]
+    for turn in log.turns:
+        dialogue.append({"role": "assistant", "function_call": turn.predicted})
+        dialogue.append({"role": "observation", "content": turn.parse_observations()})
+    return dialogue
 
 
 def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
@@ -512,15 +507,12 @@ def _make_metadata(
         log: The evaluator's log, if there is one.
     """
     metadata: dict[str, Any] = {}
-    verdicts = list(verdict_by_address.values())
     counts = record.get("count_dict")
     if isinstance(counts, dict):
         metadata["counts"] = counts
-        n_model_steps = counts.get("real_turn_num")
-        # Without golden steps in the dataset, those that the evaluator counted are shown.
-        n_golden_steps = golden_path.steps or counts.get("total_turn_num")
-        metadata["steps"] = f"{n_model_steps} model steps, {n_golden_steps} golden steps"
+        metadata["steps"] = _describe_steps(counts, golden_path)
 
+    verdicts = list(verdict_by_address.values())
     missing_calls = checker.find_missing_golden_calls(golden_path, verdicts)
     if missing_calls:
         metadata["golden calls not covered"] = [call.name for call in missing_calls]
@@ -533,6 +525,15 @@ def _make_metadata(
     if log is not None and log.surplus_call:
         metadata["surplus call"] = log.surplus_call
     return metadata
+
+
+def _describe_steps(counts: dict[str, Any], golden_path: GoldenPath) -> str:
+    """Return the numbers of steps. Without golden steps in the dataset, those that the evaluator
+    counted are shown.
+    """
+    n_model_steps = counts.get("real_turn_num")
+    n_golden_steps = golden_path.steps or counts.get("total_turn_num")
+    return f"{n_model_steps} model steps, {n_golden_steps} golden steps"
 
 
 def list_addresses_by_required_call(

@@ -87,16 +87,12 @@ def read_dialogue_before_call(
     """Read the messages of a dataset record that come before a golden call: the dialogue of a
     snapshot.
 
-    Normally, each message of the user has one golden call: the dialogue ends with the call, or
-    before the assistant's reply in a turn without a call. Earlier golden calls become messages of
-    the assistant, because later turns build on them.
-
+    Earlier golden calls become messages of the assistant, because later turns build on them.
     `call_number` is the number of the call, from 1.
     """
     messages: list[Message] = []
     n_user_messages = 0
-    n_calls = 0
-    for record in message_records:
+    for record in _cut_before_call(message_records, call_number):
         role = record.get("role")
         content = record.get("content")
         if role == "user":
@@ -107,16 +103,37 @@ def read_dialogue_before_call(
         # A message before the first one of the user belongs to the first turn.
         turn = max(n_user_messages - 1, 0)
         if role == "function call":
-            n_calls += 1
-            if n_calls == call_number:
-                break
             messages.append(_make_golden_call_message(content, turn))
-        elif n_user_messages > call_number:
-            # The turn of the golden call is over, although it has no call.
-            break
         else:
             messages.append(Message(turn=turn, step=1, role="assistant", content=str(content)))
     return messages
+
+
+def _cut_before_call(
+    message_records: list[dict[str, Any]], call_number: int
+) -> list[dict[str, Any]]:
+    """Return the records before a golden call.
+
+    Normally, each message of the user has one golden call. In a turn without a call, the records
+    end before the assistant's reply.
+    """
+    n_user_messages = 0
+    n_calls = 0
+    for index, record in enumerate(message_records):
+        role = record.get("role")
+        if role == "user":
+            n_user_messages += 1
+            continue
+
+        if role == "function call":
+            n_calls += 1
+            is_end = n_calls == call_number
+        else:
+            # The turn of the golden call is over, although it has no call.
+            is_end = n_user_messages > call_number
+        if is_end:
+            return message_records[:index]
+    return message_records
 
 
 def _make_golden_call_message(content: Any, turn: int) -> Message:
@@ -179,22 +196,22 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
         return [Message(turn=turn, step=-1, role="user", content=content)]
 
     own_text = content[: mark.start()].strip()
-    quoted_text = content[mark.end() :].strip()
+    attached_text = content[mark.end() :].strip()
     if not own_text:
-        # A single-turn query comes after the quoted text: `EK:...\nquery:...`.
-        before_query, query_mark, query = quoted_text.partition("\nquery:")
-        if query_mark:
-            quoted_text = before_query
-            own_text = query.strip()
+        attached_text, own_text = _split_query(attached_text)
 
-    messages = []
-    if own_text:
-        messages.append(Message(turn=turn, step=-1, role="user", content=own_text))
-    quoted = quoted_text.strip()
-    messages.append(
-        Message(turn=turn, step=-1, role="user", content=quoted, name=QUOTED_MESSAGE_NAME)
+    attached = Message(
+        turn=turn, step=-1, role="user", content=attached_text, name=QUOTED_MESSAGE_NAME
     )
-    return messages
+    if not own_text:
+        return [attached]
+    return [Message(turn=turn, step=-1, role="user", content=own_text), attached]
+
+
+def _split_query(text: str) -> tuple[str, str]:
+    """Split a single-turn query, `EK:...\\nquery:...`, into the attached text and the query."""
+    attached_text, _, query = text.partition("\nquery:")
+    return attached_text.strip(), query.strip()
 
 
 def _normalise_text(text: str) -> str:
@@ -235,28 +252,42 @@ def fill_snapshot_item(
         first_func_ok: Whether the function name of the first snapshot was right, which decides for
             all snapshots of a conversation. None if each snapshot counts on its own.
     """
-    expects_decline = should_decline(item.category, data.label)
-    if expects_decline:
+    if should_decline(item.category, data.label):
         # The dataset's dialogue can end with the reply that the model should give.
         data.messages, golden_reply = split_golden_reply(data.messages)
         item.extra.golden_reply = data.label if isinstance(data.label, str) else golden_reply
-    item.messages = data.messages
-    item.functions = data.tools
-    turn = max((message.turn for message in data.messages), default=0)
-    item.n_turns = turn + 1
-    item.question = last_question(data.messages)
+    _set_dialogue(item, data)
 
     call = parse_prediction(data.prediction, data.parser)
-    _add_prediction(item, data.prediction, call, turn)
-    # If the model should decline, the label is the call of a function that it was not offered.
-    if isinstance(data.label, dict) and not expects_decline:
-        item.golden = [label_to_golden_call(data.label, turn)]
-    item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
+    _set_calls(item, data, call)
     if isinstance(data.label, (dict, str)):
         _grade_snapshot(item, data, call, first_func_ok)
     else:
         item.rule_note = "the log has no golden answer for this item"
         add_issue(item, f"{item.id} has no label, so it has no golden answer")
+
+
+def _set_dialogue(item: Item, data: SnapshotData) -> None:
+    """Set the messages before the reply, and the functions that the model can call."""
+    last_turn = max((message.turn for message in data.messages), default=0)
+    item.messages = data.messages
+    item.functions = data.tools
+    item.n_turns = last_turn + 1
+    item.question = last_question(data.messages)
+
+
+def _set_calls(item: Item, data: SnapshotData, call: ParsedCall | None) -> None:
+    """Set the predicted and the golden call, which belong to the last turn, and pair them.
+
+    `call` is the parsed prediction, or None if it contains no call.
+    """
+    last_turn = item.n_turns - 1
+    _add_prediction(item, data.prediction, call, last_turn)
+    # If the model should decline, the label is the call of a function that it was not offered.
+    expects_decline = should_decline(item.category, data.label)
+    if isinstance(data.label, dict) and not expects_decline:
+        item.golden = [label_to_golden_call(data.label, last_turn)]
+    item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
 
 
 def _grade_snapshot(
@@ -336,23 +367,23 @@ def _add_verdicts(
             outcome, expects_decline=expects_decline, is_name_ok=is_name_ok
         )
 
-    rationale = None
-    if outcome.lowest_similarity is not None:
-        similarity = f"{outcome.lowest_similarity:.3f} ({outcome.lowest_argument})"
-        rationale = f"lowest ROUGE-L of an argument: {similarity}; required: {MIN_SIMILARITY}"
-    item.verdicts.append(
-        Verdict(
-            "rule",
-            item.rule,
-            error_type=item.rule_error_type,
-            rationale=rationale,
-            by="HammerBench rules",
-        )
-    )
-
+    rationale = _describe_lowest_similarity(outcome)
+    verdict = Verdict("rule", item.rule, error_type=item.rule_error_type, by="HammerBench rules")
+    verdict.rationale = rationale
+    item.verdicts.append(verdict)
     item.verdicts += _make_criterion_verdicts(outcome, rationale)
+
+    # The comparison of the calls may have found no argument.
     if item.rule is False:
         item.diff_argument = item.diff_argument or outcome.lowest_argument
+
+
+def _describe_lowest_similarity(outcome: SnapshotCheck) -> str | None:
+    """Return the text about the argument that is least similar. None if none was compared."""
+    if outcome.lowest_similarity is None:
+        return None
+    similarity = f"{outcome.lowest_similarity:.3f} ({outcome.lowest_argument})"
+    return f"lowest ROUGE-L of an argument: {similarity}; required: {MIN_SIMILARITY}"
 
 
 def _make_criterion_verdicts(outcome: SnapshotCheck, rationale: str | None) -> Iterator[Verdict]:
@@ -395,20 +426,29 @@ def _make_slot_metadata(
     golden = as_object(as_object(data.label).get("arguments"))
     metadata = _describe_slots(data, golden, _list_predicted_arguments(data, predicted_call))
 
-    earlier_values = {}
-    for name, value in golden.items():
-        if name in data.earlier and data.earlier[name] != value:
-            earlier_values[name] = data.earlier[name]
-    if earlier_values:
-        metadata["overridden slots, value before"] = earlier_values
+    values_before = _find_values_before_override(golden, data.earlier)
+    if values_before:
+        metadata["overridden slots, value before"] = values_before
     if should_decline(item.category, data.label):
         metadata[DECLINE_KEY] = "decline: no available function is suitable"
 
-    if earlier_values:
+    # A snapshot has one kind of change. An override is the more specific one.
+    if values_before:
         metadata[CHANGE_KEY] = "the user overrides a slot"
     elif _has_quoted_message(data.messages, turn=item.n_turns - 1):
         metadata[CHANGE_KEY] = "the user refers to an attached message"
     return metadata
+
+
+def _find_values_before_override(
+    golden: dict[str, Any], earlier_golden: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the earlier values of the golden arguments that changed since an earlier snapshot."""
+    values_before = {}
+    for name, value in golden.items():
+        if name in earlier_golden and earlier_golden[name] != value:
+            values_before[name] = earlier_golden[name]
+    return values_before
 
 
 def _has_quoted_message(messages: Sequence[Message], turn: int) -> bool:
@@ -708,47 +748,67 @@ def _read_conversation_folder(
 def _read_conversation(
     path: Path, snapshots: list[Any], conversation: ConversationInputs
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of one conversation, one for each snapshot: a step of the conversation.
-
-    A snapshot depends on the earlier ones, so each is filled before the next one is read. The
-    function name of the first one decides for all, and users can change arguments that they gave
-    earlier.
-    """
-    group = make_conversation_id(conversation.type_name, conversation.record, conversation.index)
-    first_func_ok: bool | None = None
-    earlier_golden: dict[str, Any] = {}
-    for snapshot_index, record in enumerate(snapshots):
-        number = snapshot_index + 1
-        if not isinstance(record, dict):
-            what = f"snapshot {number} of conversation {conversation.index} is not an object"
+    """Yield the items of one conversation, one for each snapshot: a step of the conversation."""
+    reader = _ConversationReader(path, conversation)
+    for index, record in enumerate(snapshots):
+        if isinstance(record, dict):
+            yield reader.read_snapshot(record, index)
+        else:
+            what = f"snapshot {index + 1} of conversation {conversation.index} is not an object"
             yield ImportIssue(str(path), what=f"{what} and was skipped", raw=repr(record)[:300])
-            continue
 
-        item = Item(f"{group}_{number}", category=conversation.type_name, group=group)
-        _set_record_fields(item, record, file=path, line=conversation.index + 1)
+
+@dataclass(slots=True)
+class _ConversationReader:
+    """Reads the snapshots of a conversation in their order, because each depends on the earlier
+    ones.
+    """
+
+    path: Path
+    conversation: ConversationInputs
+    first_func_ok: bool | None = None
+    """Whether the first snapshot has the right function name, which decides for all snapshots.
+
+    None before it is read.
+    """
+    earlier_golden: dict[str, Any] = field(default_factory=dict)
+    """Golden arguments that were read, by name. The user can change them later."""
+
+    def read_snapshot(self, record: dict[str, Any], index: int) -> Item:
+        """Return the item of a snapshot. `index` is its position in the conversation."""
+        item = self._make_item(record, index)
         data = _make_snapshot_data(
             record,
-            log_file=path,
-            language=conversation.language,
-            earlier_golden=earlier_golden,
+            log_file=self.path,
+            language=self.conversation.language,
+            earlier_golden=self.earlier_golden,
         )
         fill = partial(
             _fill_conversation_item,
             item,
             data,
             record,
-            conversation=conversation,
-            snapshot_index=snapshot_index,
-            first_func_ok=first_func_ok,
+            conversation=self.conversation,
+            snapshot_index=index,
+            first_func_ok=self.first_func_ok,
         )
         # A record that cannot be read becomes an item with an issue.
-        yield fill_safely(item, fill)
+        filled_item = fill_safely(item, fill)
 
         # The next snapshots need the results of this one.
-        if first_func_ok is None:
-            first_func_ok = _has_golden_function(item)
-        golden_arguments = as_object(as_object(data.label).get("arguments"))
-        earlier_golden.update(golden_arguments)
+        if self.first_func_ok is None:
+            self.first_func_ok = _has_golden_function(item)
+        self.earlier_golden.update(as_object(as_object(data.label).get("arguments")))
+        return filled_item
+
+    def _make_item(self, record: dict[str, Any], index: int) -> Item:
+        conversation = self.conversation
+        group = make_conversation_id(
+            conversation.type_name, conversation.record, conversation.index
+        )
+        item = Item(f"{group}_{index + 1}", category=conversation.type_name, group=group)
+        _set_record_fields(item, record, file=self.path, line=conversation.index + 1)
+        return item
 
 
 def _has_golden_function(item: Item) -> bool:

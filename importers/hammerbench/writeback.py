@@ -16,7 +16,7 @@ import csv
 import io
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -85,12 +85,18 @@ def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) ->
         row[arguments_index] = str(row_flags.arguments)
     if new_rows == rows:
         return None
+    return _dump_csv([header, *new_rows], line_end=_find_line_end(content))
 
-    # The line ends stay as they are.
+
+def _find_line_end(content: bytes) -> str:
+    """Return the line end of a file, which its new content keeps."""
     first_line, _, _ = content.partition(b"\n")
-    line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
+    return "\r\n" if first_line.endswith(b"\r") else "\n"
+
+
+def _dump_csv(rows: Sequence[Sequence[str]], *, line_end: str) -> bytes:
     output = io.StringIO(newline="")
-    csv.writer(output, lineterminator=line_end).writerows([header, *new_rows])
+    csv.writer(output, lineterminator=line_end).writerows(rows)
     return output.getvalue().encode("utf-8")
 
 
@@ -161,7 +167,6 @@ def rewrite_golden(
     for (category, item_id), golden_call in fixes.items():
         fixes_by_key[split_item_id(item_id)] = _SnapshotFix((category, item_id), golden_call)
 
-    # Logs repeat fixes, so only the dataset files decide which fixes are applied, each once.
     applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
         is_log = path in plan.results
@@ -174,17 +179,28 @@ def rewrite_golden(
             continue
 
         yield RewrittenFile(path, rewritten.content)
-        if is_log:
-            continue
-        for change in rewritten.changes:
-            if change.key not in applied_keys:
-                applied_keys.add(change.key)
-                fix = fixes_by_key[change.key]
-                yield AppliedGoldenFix(fix.item, path=path, old=change.old, new=change.new)
+        # Logs repeat fixes, so only the dataset files decide which fixes are applied.
+        if not is_log:
+            first_changes = _select_first_changes(rewritten.changes, applied_keys)
+            for key, change in first_changes.items():
+                item = fixes_by_key[key].item
+                yield AppliedGoldenFix(item, path=path, old=change.old, new=change.new)
+            applied_keys.update(first_changes)
 
     n_missing = len(fixes_by_key.keys() - applied_keys)
     if n_missing:
         yield Unrepresentable("golden answers that the dataset does not contain", n_missing)
+
+
+def _select_first_changes(
+    changes: Sequence[_GoldenChange], applied_keys: Set[SnapshotKey]
+) -> dict[SnapshotKey, _GoldenChange]:
+    """Return the first change of each snapshot that is not among those already applied."""
+    first_changes: dict[SnapshotKey, _GoldenChange] = {}
+    for change in changes:
+        if change.key not in applied_keys:
+            first_changes.setdefault(change.key, change)
+    return first_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,10 +384,6 @@ def _is_representable(
 ) -> bool:
     """Whether the files of a run can contain a reviewed verdict.
 
-    The judge's files have a verdict on each snapshot. `badcase.csv` has the evaluator's verdicts:
-    one on the arguments of each snapshot, and one on the function name for the whole conversation,
-    that of the first snapshot.
-
     Args:
         item: The item of a snapshot.
         criterion_key: The target and the criterion of the verdict.
@@ -383,23 +395,39 @@ def _is_representable(
         return False
     fails = item.overrides[criterion_key] is False
     if criterion in JUDGE_CRITERIA:
-        # None means that no judge's file has the snapshot.
-        has_golden_names = item.metadata.get(SAME_NAMES_KEY)
-        if has_golden_names is None:
-            return False
-        # The evaluator ignores the judge if the argument names are not the golden ones.
-        return fails or bool(has_golden_names)
-
-    has_badcase_file = is_first_name_ok is not None
-    if not has_badcase_file:
+        return _is_representable_for_judge(item, fails=fails)
+    if is_first_name_ok is None:
         return False
+    return _is_representable_in_badcase(
+        item, criterion, fails=fails, is_first_name_ok=is_first_name_ok
+    )
+
+
+def _is_representable_for_judge(item: ScoredItem, *, fails: bool) -> bool:
+    """Whether the judge's files, which have a verdict on each snapshot, can contain a verdict."""
+    # None means that no judge's file has the snapshot.
+    has_golden_names = item.metadata.get(SAME_NAMES_KEY)
+    if has_golden_names is None:
+        return False
+    # The evaluator ignores the judge if the argument names are not the golden ones.
+    return fails or bool(has_golden_names)
+
+
+def _is_representable_in_badcase(
+    item: ScoredItem, criterion: str, *, fails: bool, is_first_name_ok: bool
+) -> bool:
+    """Whether `badcase.csv` can contain a verdict.
+
+    It has a verdict on the arguments of each snapshot. It has one on the function name for the
+    whole conversation, that of the first snapshot.
+    """
     if criterion == "func_ok":
         return split_item_id(item.id).snapshot == 1
     if criterion == "args_ok":
         return True
     if criterion == CORRECT:
         # If the name is wrong, no snapshot of the conversation can pass.
-        return fails or bool(is_first_name_ok)
+        return fails or is_first_name_ok
     return False
 
 
@@ -474,28 +502,34 @@ class _ReviewedFolder:
         One file has a flag for each snapshot, `new_flags[conversation][snapshot]`. Another has the
         judge's replies as a flat list over all conversations. A folder can have either or both.
         """
+        changed_flags = self._find_changed_judge_flags()
+        if not changed_flags:
+            return
+
         new_flags = [list(row) for row in self.companions.flags]
         new_replies = [list(row) for row in self.companions.replies]
-        is_changed = False
-        for (conversation, snapshot), item in self.items_by_indexes.items():
-            flag = _find_overridden_judge_flag(item)
-            recorded = _get_recorded_judge_flag(self.companions, conversation, snapshot)
-            if flag is None or recorded is None or flag == recorded:
-                continue
-            is_changed = True
+        for (conversation, snapshot), flag in changed_flags.items():
             if new_flags:
                 new_flags[conversation][snapshot] = flag
             if new_replies:
                 # The recorded replies of the judge begin with a blank, too.
                 new_replies[conversation][snapshot] = f" {flag}"
-        if not is_changed:
-            return
 
         if new_flags:
             yield _dump_json_file(self.path / JUDGE_FLAGS_FILE, new_flags)
         all_replies = list(chain.from_iterable(new_replies))
         if all_replies:
             yield _dump_json_file(self.path / JUDGE_REPLIES_FILE, all_replies)
+
+    def _find_changed_judge_flags(self) -> dict[SnapshotIndexes, Any]:
+        """Return the flag of each snapshot whose review contradicts the recorded flag."""
+        changed_flags = {}
+        for (conversation, snapshot), item in self.items_by_indexes.items():
+            flag = _find_overridden_judge_flag(item)
+            recorded = _get_recorded_judge_flag(self.companions, conversation, snapshot)
+            if flag is not None and recorded is not None and flag != recorded:
+                changed_flags[conversation, snapshot] = flag
+        return changed_flags
 
 
 def _dump_json_file(path: Path, value: Any) -> RewrittenFile:

@@ -9,7 +9,7 @@ language model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -549,15 +549,19 @@ class _CheckedSimulation:
         The official ones are as recorded, the recomputed ones follow from the messages. Returns
         metadata with the parts and the checks.
         """
+        problem_by_part = _describe_malformed_parts(self.criteria)
+        for problem in problem_by_part.values():
+            add_issue(item, problem)
         results = self._check_messages(item, messages)
-        recomputed_values = _recompute_part_values(item, self.criteria, results)
+        recomputed_values = self._recompute_part_values(results, problem_by_part.keys())
         official = _read_official_parts(self.recorded, self.counted_parts)
         recomputed = self._make_recomputed_parts(official, recomputed_values, results)
 
         # Without the task, there is nothing to compare the recorded checks with. An item without
         # its task has no golden hash.
         if item.golden_hash:
-            self._report_contradicting_checks(item, list(results.said_by_text), official.reward)
+            for problem in self._find_contradictions(list(results.said_by_text), official.reward):
+                add_issue(item, problem)
 
         # Verdicts are shown in this order: item and counted parts, other parts, single checks.
         metadata = add_reward_verdicts(
@@ -566,10 +570,15 @@ class _CheckedSimulation:
         item.verdicts += _make_uncounted_verdicts(
             self.recorded, self.counted_parts, recomputed_values
         )
-        checks = self._add_action_checks(item, results.are_matched)
-        checks |= _add_nl_assertions(item, self.recorded)
-        if checks:
-            metadata[REWARD_CHECKS] = checks
+        action_checks = list(self._list_action_checks(results.are_matched))
+        for check in action_checks:
+            item.verdicts += check.make_verdicts()
+        assertion_verdicts = list(_make_assertion_verdicts(self.recorded))
+        item.verdicts += assertion_verdicts
+
+        listed_checks = _list_checks_by_part(action_checks, assertion_verdicts)
+        if listed_checks:
+            metadata[REWARD_CHECKS] = listed_checks
         return metadata
 
     def _check_messages(
@@ -615,14 +624,32 @@ class _CheckedSimulation:
                 missing.append(action.name)
         return missing
 
-    def _report_contradicting_checks(
-        self, item: Item, golden_texts: list[str], part_product: float | None
-    ) -> None:
-        """Add issues about what contradicts itself: recorded checks and the task, or the reward and
-        the product of its parts.
+    def _recompute_part_values(
+        self, results: _MessageChecks, malformed_parts: Set[str]
+    ) -> dict[str, float | None]:
+        """Recompute two parts of the reward: ACTION (all golden actions were called) and
+        COMMUNICATE (all expected texts were said).
+
+        A value is None if the file does not determine it. Without criteria, no part is recomputed.
+        `malformed_parts` are the parts whose golden answer is malformed.
+        """
+        if self.criteria is None:
+            return {}
+        are_met = {"ACTION": results.has_all_actions, "COMMUNICATE": not results.missing_texts}
+        values: dict[str, float | None] = {}
+        for part, is_met in are_met.items():
+            # Messages that could not be read may contain the missing calls and texts.
+            is_known = results.is_complete and part not in malformed_parts
+            values[part] = float(is_met) if is_known else None
+        return values
+
+    def _find_contradictions(
+        self, golden_texts: list[str], part_product: float | None
+    ) -> Iterator[str]:
+        """Yield what contradicts itself: recorded checks and the task, or the reward and the
+        product of its parts.
 
         Args:
-            item: The item that gets the issues.
             golden_texts: The texts that the agent must say by the task.
             part_product: The product of the recorded parts, or None if a part is unknown.
         """
@@ -633,26 +660,23 @@ class _CheckedSimulation:
         text_checks = list_objects(self.recorded.get("communicate_checks"))
         checked_texts = {str(check["info"]) for check in text_checks if "info" in check}
         if checked_texts and checked_texts != set(golden_texts):
-            what = "the recorded communicate checks and the task contain different expected texts"
-            add_issue(item, what)
+            yield "the recorded communicate checks and the task contain different expected texts"
 
         checked_actions = _list_checked_actions(self.recorded)
         if checked_actions and checked_actions != [action.name for action in self.actions]:
-            what = "the recorded action checks and the task contain different golden actions"
-            add_issue(item, what)
+            yield "the recorded action checks and the task contain different golden actions"
 
         reward = to_finite_number(self.recorded.get("reward"))
         if part_product is None or reward is None:
             return
         if abs(part_product - reward) > SUCCESS_TOLERANCE:
             what = f"the recorded reward is {reward:g}, but the product of its recorded parts is"
-            add_issue(item, f"{what} {part_product:g}")
+            yield f"{what} {part_product:g}"
 
-    def _add_action_checks(self, item: Item, matches: Sequence[bool]) -> dict[str, list[Any]]:
-        """Add the recorded and the recomputed verdict on each golden action.
+    def _list_action_checks(self, matches: Sequence[bool]) -> Iterator[_ActionCheck]:
+        """Yield the check of each golden action.
 
-        Returns the checks as metadata, a list of [address, criterion, value, kind of tool]. Empty
-        without golden actions. `matches` says for each golden action whether a call matches it.
+        `matches` says for each golden action whether a call matches it.
         """
         recorded_checks = list_objects(self.recorded.get("action_checks"))
         names = [action.name for action in self.actions]
@@ -660,33 +684,71 @@ class _CheckedSimulation:
         if _list_checked_actions(self.recorded) != names:
             recorded_checks = [{} for _ in names]
 
-        listed = []
         for address, check, is_matched in zip(
             self.addresses, recorded_checks, matches, strict=True
         ):
             recorded_match = check.get("action_match")
-            item.verdicts += _make_action_verdicts(address, recorded_match, is_matched)
-            # As for the parts of the reward, the recomputed check counts only where the file
-            # records none.
-            counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
             tool_kind = check.get("tool_type")
-            if not isinstance(tool_kind, str):
-                tool_kind = None
-            listed.append([address, "action", counted_match, tool_kind])
-        return {"ACTION": listed} if listed else {}
+            yield _ActionCheck(
+                address,
+                recorded_match=recorded_match if isinstance(recorded_match, bool) else None,
+                is_matched=is_matched,
+                tool_kind=tool_kind if isinstance(tool_kind, str) else None,
+            )
 
 
-def _make_action_verdicts(address: str, recorded_match: Any, is_matched: bool) -> Iterator[Verdict]:
-    """Yield the recorded verdict on a golden action, if there is one, and the recomputed one."""
-    if isinstance(recorded_match, bool):
-        yield Verdict(
-            "official", recorded_match, target=address, criterion="action", by="action_checks"
-        )
-    verdict = Verdict("rule", is_matched, target=address, criterion="action")
-    verdict.by = "tau2-bench rules"
-    if not is_matched:
-        verdict.rationale = "no call has this function name and these arguments"
-    yield verdict
+@dataclass(frozen=True, slots=True)
+class _ActionCheck:
+    """Whether a predicted call matches a golden action."""
+
+    address: str
+    """Address of the call pair."""
+    recorded_match: bool | None
+    """The recorded check; None without one."""
+    is_matched: bool
+    """The recomputed check."""
+    tool_kind: str | None
+    """Recorded kind of the tool, such as "write"."""
+
+    @property
+    def counted_match(self) -> bool:
+        """The check that counts. As for the parts of the reward, the recomputed one counts only
+        where the file records none.
+        """
+        return self.is_matched if self.recorded_match is None else self.recorded_match
+
+    def make_verdicts(self) -> Iterator[Verdict]:
+        """Yield the recorded verdict, if there is one, and the recomputed one."""
+        if self.recorded_match is not None:
+            official = Verdict("official", self.recorded_match, target=self.address)
+            official.criterion = "action"
+            official.by = "action_checks"
+            yield official
+        recomputed = Verdict("rule", self.is_matched, target=self.address, criterion="action")
+        recomputed.by = "tau2-bench rules"
+        if not self.is_matched:
+            recomputed.rationale = "no call has this function name and these arguments"
+        yield recomputed
+
+
+def _list_checks_by_part(
+    action_checks: Sequence[_ActionCheck], assertion_verdicts: Sequence[Verdict]
+) -> dict[str, list[Any]]:
+    """Return the single checks by part of the reward, as metadata.
+
+    A check is a list [target, criterion, value, kind of tool]. A part without checks is left out.
+    """
+    checks: dict[str, list[Any]] = {}
+    if action_checks:
+        checks["ACTION"] = [
+            [check.address, "action", check.counted_match, check.tool_kind]
+            for check in action_checks
+        ]
+    if assertion_verdicts:
+        checks["NL_ASSERTION"] = [
+            [ITEM, verdict.criterion, verdict.value, None] for verdict in assertion_verdicts
+        ]
+    return checks
 
 
 def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
@@ -695,33 +757,15 @@ def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
     return [as_object(check.get("action")).get("name") for check in checks]
 
 
-def _recompute_part_values(
-    item: Item, criteria: JsonObject | None, results: _MessageChecks
-) -> dict[str, float | None]:
-    """Recompute two parts of the reward: ACTION (all golden actions were called) and COMMUNICATE
-    (all expected texts were said). A value is None if the file does not determine it.
-
-    Args:
-        item: The item, which gets issues about malformed criteria.
-        criteria: The criteria of the task, with the golden actions and texts.
-        results: What the messages show.
-    """
-    if criteria is None:
-        return {}
-
-    are_met = {"ACTION": results.has_all_actions, "COMMUNICATE": not results.missing_texts}
-    values: dict[str, float | None] = {}
+def _describe_malformed_parts(criteria: JsonObject | None) -> dict[str, str]:
+    """Return part of the reward -> what is wrong with its golden answer in the criteria."""
+    problems = {}
     for part, field_name, element_type, type_name in GOLDEN_FIELDS:
-        golden = criteria.get(field_name)
-        is_malformed = golden is not None and not _is_list_of(golden, element_type)
-        if is_malformed:
+        golden = (criteria or {}).get(field_name)
+        if golden is not None and not _is_list_of(golden, element_type):
             what = f"the field {field_name} of the task is not a list of {type_name}, so the reward"
-            add_issue(item, f"{what} part {part} is unknown")
-
-        # Messages that could not be read may contain the missing calls and texts.
-        is_known = results.is_complete and not is_malformed
-        values[part] = float(are_met[part]) if is_known else None
-    return values
+            problems[part] = f"{what} part {part} is unknown"
+    return problems
 
 
 def _is_list_of(value: Any, element_type: type) -> bool:
@@ -760,25 +804,42 @@ def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str])
 
     `counted_parts` are the names of the parts that count for the task.
     """
-    breakdown = as_object(recorded.get("reward_breakdown"))
-    parts = RewardParts()
-    for part in counted_parts:
-        value = to_part_value(breakdown.get(part))
-        if value is None:
-            value = _read_recorded_part_value(recorded, part)
-        parts.values[part] = value
+    failed_texts = _list_failed_checks(recorded.get("communicate_checks"))
+    return RewardParts(
+        _read_part_values(recorded, counted_parts),
+        missing_texts=[str(check.get("info")) for check in failed_texts],
+        unmet_assertions=list(_iterate_unmet_assertions(recorded)),
+        missing_actions=list(_iterate_missing_actions(recorded)),
+    )
 
-    for check in _list_failed_checks(recorded.get("communicate_checks")):
-        parts.missing_texts.append(str(check.get("info")))
+
+def _read_part_values(
+    recorded: dict[str, Any], counted_parts: Sequence[str]
+) -> dict[str, float | None]:
+    """Return the recorded value of each part: as stated, else from the checks of the part."""
+    breakdown = as_object(recorded.get("reward_breakdown"))
+    values: dict[str, float | None] = {}
+    for part in counted_parts:
+        values[part] = to_part_value(breakdown.get(part))
+        if values[part] is None:
+            values[part] = _read_recorded_part_value(recorded, part)
+    return values
+
+
+def _iterate_unmet_assertions(recorded: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of the assertions about the conversation and the environment that failed."""
+    for check in _list_failed_checks(recorded.get("nl_assertions")):
+        yield str(check.get("nl_assertion"))
+    for check in _list_failed_checks(recorded.get("env_assertions")):
+        yield _describe_env_assertion(check.get("env_assertion"))
+
+
+def _iterate_missing_actions(recorded: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of the golden actions that no call matched."""
     for check in _list_failed_checks(recorded.get("action_checks"), "action_match"):
         action = check.get("action")
         if isinstance(action, dict):
-            parts.missing_actions.append(str(action.get("name")))
-    for check in _list_failed_checks(recorded.get("nl_assertions")):
-        parts.unmet_assertions.append(str(check.get("nl_assertion")))
-    for check in _list_failed_checks(recorded.get("env_assertions")):
-        parts.unmet_assertions.append(_describe_env_assertion(check.get("env_assertion")))
-    return parts
+            yield str(action.get("name"))
 
 
 def _list_failed_checks(checks: Any, result_field: str = "met") -> list[JsonObject]:
@@ -858,22 +919,16 @@ def _make_uncounted_verdicts(
             yield _make_part_verdict("rule", part, value=recomputed, by=by)
 
 
-def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> dict[str, list[Any]]:
-    """Add a judge's verdicts on the assertions of a task in natural language, such as "The agent
+def _make_assertion_verdicts(recorded: dict[str, Any]) -> Iterator[Verdict]:
+    """Yield a judge's verdict on each assertion of a task in natural language, such as "The agent
     offered a refund".
-
-    Returns the checks as metadata, a list of [target, criterion, value, None]. Empty without
-    assertions.
     """
-    listed: list[Any] = []
     for number, check in enumerate(list_objects(recorded.get("nl_assertions")), 1):
-        criterion = NL_CRITERION.format(number)
         value = check.get("met")
         if not isinstance(value, bool):
             value = None
+        criterion = NL_CRITERION.format(number)
         verdict = Verdict("judge", value, target=ITEM, criterion=criterion, by="NL assertions")
         justification = check.get("justification") or ""
         verdict.rationale = f'"{check.get("nl_assertion")}" {justification}'.rstrip()
-        item.verdicts.append(verdict)
-        listed.append([ITEM, criterion, value, None])
-    return {"NL_ASSERTION": listed} if listed else {}
+        yield verdict

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,35 +55,54 @@ def find_runs(
     Each file is recognized by its first bytes. A run of tau2-bench can be one file, or a main file
     with a folder of simulations. Notes of its users belong to the run that they are about.
     """
-    found = DiscoveredRuns()
-    simulations: defaultdict[Path, list[Path]] = defaultdict(list)
-    main_files: list[Path] = []
-    notes: dict[Path, str] = {}
+    opened = _OpenedFiles()
     for path in files:
-        if path.suffix != ".json":
-            continue
+        if path.suffix == ".json":
+            opened.add(path, _read_head(path))
 
-        head = _read_head(path)
-        if is_version1_head(head):
-            found.plans.append(_make_version1_plan(path))
-        elif is_version2_head(head):
-            main_files.append(path)
-        elif is_simulation_list_head(head):
-            found.plans.append(_make_simulation_list_plan(path))
-        elif is_notes_head(head):
-            notes[path] = head
-        elif is_simulation_head(head) and path.parent.name == SIMULATION_FOLDER:
-            simulations[path.parent].append(path)
-        elif is_simulation_head(head) and path.stem.endswith(NOTED_SIMULATION):
-            # This copy repeats a simulation of the run, so nothing reads it.
-            found.claimed.add(path)
+    version2_plans = _make_version2_plans(opened.main_files, opened.simulations)
+    found = DiscoveredRuns(plans=[*opened.single_file_plans, *version2_plans])
+    _assign_notes_to_runs(found.plans, opened.notes)
 
-    found.plans += _make_version2_plans(main_files, simulations)
-    _assign_notes_to_runs(found.plans, notes)
-    found.claimed.update(notes)
+    found.claimed.update(opened.notes, opened.noted_simulations)
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
+
+
+@dataclass(slots=True)
+class _OpenedFiles:
+    """The opened files of both benchmarks, by kind."""
+
+    single_file_plans: list[RunPlan] = field(default_factory=list)
+    """Plans of the files that are a run by themselves."""
+    main_files: list[Path] = field(default_factory=list)
+    """Files of tau2-bench with the tasks of a run, and often its simulations."""
+    simulations: defaultdict[Path, list[Path]] = field(default_factory=lambda: defaultdict(list))
+    """Folder of simulations -> its files, one for each simulation."""
+    notes: dict[Path, str] = field(default_factory=dict)
+    """File of notes -> its first bytes, as text."""
+    noted_simulations: list[Path] = field(default_factory=list)
+    """Copies that repeat a simulation of a run, so nothing reads them."""
+
+    def add(self, path: Path, head: str) -> None:
+        """Add a JSON file. `head` is its start, which shows the kind."""
+        if is_version1_head(head):
+            self.single_file_plans.append(_make_version1_plan(path))
+        elif is_version2_head(head):
+            self.main_files.append(path)
+        elif is_simulation_list_head(head):
+            self.single_file_plans.append(_make_simulation_list_plan(path))
+        elif is_notes_head(head):
+            self.notes[path] = head
+        elif is_simulation_head(head):
+            self._add_simulation(path)
+
+    def _add_simulation(self, path: Path) -> None:
+        if path.parent.name == SIMULATION_FOLDER:
+            self.simulations[path.parent].append(path)
+        elif path.stem.endswith(NOTED_SIMULATION):
+            self.noted_simulations.append(path)
 
 
 def _make_version2_plans(
@@ -220,10 +240,9 @@ def _make_version1_plan(path: Path) -> RunPlan:
 
 
 def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
-    """Make a run of tau2-bench from the first bytes of its main file, which name the model, the
-    domain and the simulated user.
+    """Make a run of tau2-bench from the first bytes of its main file.
 
-    `name` is the model if the main file names none. API keys in the fields are removed.
+    `name` is the model if the main file names none.
     """
     run = Run(
         benchmark="tau",
@@ -234,22 +253,43 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
         title="tau2-bench",
         needs_dataset=False,
     )
+    if main_file is None:
+        return run
 
-    head = _read_head(main_file) if main_file is not None else ""
-    agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
-    llm = _find_string_field(agent_field + '"llm"', head)
-    implementation = _find_string_field(agent_field + '"implementation"', head)
-    if llm or implementation:
-        run.model = redact_api_keys_in_text(llm or implementation)
+    stated = _read_stated_names(main_file)
+    if stated.llm or stated.implementation:
+        run.model = redact_api_keys_in_text(stated.llm or stated.implementation)
+    if stated.domain:
+        run.settings["domain"] = stated.domain
 
-    domain = _find_string_field('"domain_name"', head)
-    if domain:
-        run.settings["domain"] = domain
-
-    user = _find_string_field(r'"user_info"\s*:\s*\{[^{}]*?"llm"', head)
-    parts = [domain, implementation, f"user {user}" if user else ""]
+    user_part = f"user {stated.user}" if stated.user else ""
+    parts = [stated.domain, stated.implementation, user_part]
     run.name_parts = [redact_api_keys_in_text(part) for part in parts if part]
     return run
+
+
+@dataclass(frozen=True, slots=True)
+class _StatedNames:
+    """The names in the first bytes of a main file. A name that it does not state is empty."""
+
+    llm: str
+    implementation: str
+    """Name of the agent's program."""
+    domain: str
+    user: str
+    """LLM of the simulated user."""
+
+
+def _read_stated_names(main_file: Path) -> _StatedNames:
+    head = _read_head(main_file)
+    agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
+    user_field = r'"user_info"\s*:\s*\{[^{}]*?'
+    return _StatedNames(
+        llm=_find_string_field(agent_field + '"llm"', head),
+        implementation=_find_string_field(agent_field + '"implementation"', head),
+        domain=_find_string_field('"domain_name"', head),
+        user=_find_string_field(user_field + '"llm"', head),
+    )
 
 
 def _find_string_field(name_pattern: str, head: str) -> str:
@@ -328,19 +368,17 @@ class ItemIds:
             self.known.add(trial_id)
             return AssignedId(trial_id)
 
-        if simulation_id:
-            wanted_id = f"{task}_{simulation_id}"
-        elif has_trial:
-            wanted_id = f"{trial_id}#{line}"
-        else:
-            wanted_id = f"{task}#{line}"
-        item_id = self._make_unique(wanted_id)
-        self.known.add(item_id)
-
         if has_trial:
             problem = f"trial {trial} of task {task} occurs more than once"
+            wanted_id = f"{trial_id}#{line}"
         else:
             problem = f"task {task} has no trial"
+            wanted_id = f"{task}#{line}"
+        if simulation_id:
+            wanted_id = f"{task}_{simulation_id}"
+
+        item_id = self._make_unique(wanted_id)
+        self.known.add(item_id)
         what = f"{problem}. It is imported as {item_id}"
         return AssignedId(item_id, ImportIssue(file, line, what=what, item=item_id))
 

@@ -327,11 +327,9 @@ def _read_simulation(
     """Yield the item of a simulation, and the issues that belong to the file."""
     file = str(path)
     simulation = record.value
-    if not isinstance(simulation, dict):
-        yield _make_skipped_issue(record, file, "a simulation is not an object and was skipped")
-        return
-    if not is_task_id(simulation.get("task_id")):
-        yield _make_skipped_issue(record, file, "a simulation has no task_id and was skipped")
+    problem = _explain_unusable_simulation(simulation)
+    if problem is not None:
+        yield _make_skipped_issue(record, file, f"{problem} and was skipped")
         return
 
     task_id = str(simulation["task_id"])
@@ -347,6 +345,15 @@ def _read_simulation(
     task = data.tasks.get(task_id)
     _add_golden_hash(item, task_id, data)
     yield fill_safely(item, partial(fill_simulation_item, item, simulation, task, data))
+
+
+def _explain_unusable_simulation(simulation: Any) -> str | None:
+    """Return why a record cannot become an item, or None."""
+    if not isinstance(simulation, dict):
+        return "a simulation is not an object"
+    if not is_task_id(simulation.get("task_id")):
+        return "a simulation has no task_id"
+    return None
 
 
 def _add_golden_hash(item: Item, task_id: str, data: SharedRunData) -> None:
@@ -388,7 +395,6 @@ def fill_simulation_item(
     """
     task_fields = task or {}
     conversation = _read_conversation(item, simulation)
-    messages = [] if conversation is None else conversation.messages
     item.functions = data.functions
     item.ended = _read_termination_reason(item, simulation)
     item.prediction_hash = _hash_answer(simulation, conversation)
@@ -396,15 +402,19 @@ def fill_simulation_item(
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
     item.extra.metadata = _make_metadata(simulation, task_fields, data)
 
-    turns = add_conversation(item, messages)
-    _add_task(item, simulation, task_fields, data)
-    # Without a conversation, no part of the reward is recomputed.
-    gradable_messages = None if conversation is None else select_gradable_messages(messages)
-    _add_grading(item, simulation, task_fields, gradable_messages, data)
-
+    # Without a readable conversation, no part of the reward is recomputed, and judges' errors have
+    # no position.
+    gradable_messages = None
     positions = ErrorPositions()
-    if conversation is not None:
+    if conversation is None:
+        add_conversation(item, [])
+    else:
+        turns = add_conversation(item, conversation.messages)
+        gradable_messages = select_gradable_messages(conversation.messages)
         positions = conversation.find_error_positions(turns)
+
+    _add_task(item, simulation, task_fields, data)
+    _add_grading(item, simulation, task_fields, gradable_messages, data)
     error_counts = add_judge_reviews(item, simulation, positions)
     if error_counts:
         item.extra.metadata["errors found by the review"] = dict(error_counts)
@@ -555,8 +565,7 @@ def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
 
 
 def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
-    """Read the messages of a simulation, each with the number by which judges refer to it: its
-    field `turn_idx`, or its position.
+    """Read the messages of a simulation, each with the number by which judges refer to it.
 
     Judges of spoken conversations refer to ticks, units of time, instead. `message_index_by_tick`
     maps them to messages.
@@ -566,25 +575,34 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
 
     messages: list[ConversationMessage] = []
     turn_indices: list[int] = []
+    for turn_index, message in _iterate_numbered_messages(raw_messages):
+        turn_indices.append(turn_index)
+        messages.append(message)
+    return Conversation(
+        messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
+    )
+
+
+def _iterate_numbered_messages(
+    raw_messages: list[Any],
+) -> Iterator[tuple[int, ConversationMessage]]:
+    """Yield each message with its number: its field `turn_idx`, or its position.
+
+    A message of several results, and a block in the form of another API, are read as several
+    messages with one number.
+    """
     # Results of calls get the name of the function from the call, which comes before them.
     function_by_call_id: dict[str, str] = {}
     for block in split_by_form(raw_messages, _is_foreign_message):
         if block.is_foreign:
-            foreign_messages = read_foreign_messages(block, function_by_call_id, path="messages")
             turn_index = _get_turn_index(block.messages[0], block.first)
-            messages += foreign_messages
-            turn_indices += [turn_index] * len(foreign_messages)
+            for message in read_foreign_messages(block, function_by_call_id, path="messages"):
+                yield turn_index, message
             continue
         for position, raw in enumerate(block.messages, block.first):
-            # A message of several results is read as several messages with one number.
-            own_messages = _read_own_message(raw, function_by_call_id)
             turn_index = _get_turn_index(raw, position)
-            messages += own_messages
-            turn_indices += [turn_index] * len(own_messages)
-
-    return Conversation(
-        messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
-    )
+            for message in _read_own_message(raw, function_by_call_id):
+                yield turn_index, message
 
 
 def _read_own_message(raw: Any, function_by_call_id: dict[str, str]) -> list[ConversationMessage]:
@@ -727,14 +745,8 @@ def _make_error_verdicts(
     criterion, their own criterion says that they have no turn. The earlier verdict is a flag of the
     judge (`flagged_criteria`), or one on a turn.
     """
-    errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
-    for error in errors:
-        criterion = "user_error" if error.get("source") == "user" else "agent_error"
-        target = positions.find_target(error)
-        errors_by_target[target, criterion].append(error)
-
     used_criteria = set(flagged_criteria)
-    for (target, criterion), grouped_errors in errors_by_target.items():
+    for (target, criterion), grouped_errors in _group_by_target(errors, positions).items():
         verdict = _make_error_verdict(grouped_errors)
         verdict.target = target
         verdict.criterion = criterion
@@ -743,6 +755,18 @@ def _make_error_verdicts(
             verdict.criterion = f"{criterion}_without_turn"
         used_criteria.add(criterion)
         yield verdict
+
+
+def _group_by_target(
+    errors: list[dict[str, Any]], positions: ErrorPositions
+) -> dict[TargetCriterion, list[dict[str, Any]]]:
+    """Group errors by the part of the item in which they are, and by who made them."""
+    errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
+    for error in errors:
+        criterion = "user_error" if error.get("source") == "user" else "agent_error"
+        target = positions.find_target(error)
+        errors_by_target[target, criterion].append(error)
+    return errors_by_target
 
 
 def _make_error_verdict(errors: Sequence[dict[str, Any]]) -> Verdict:

@@ -140,20 +140,36 @@ def _parse_action_text(message_text: str) -> ConversationMessage:
         # The official program sends text that is not JSON to the user.
         return ConversationMessage("assistant", message_text, reply=raw)
 
+    reply = _get_reply_of_action(action)
+    if reply is not None:
+        return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
+    call = _get_call_of_action(action, raw)
+    return ConversationMessage("assistant", content=thought, calls=[call])
+
+
+def _get_reply_of_action(action: Any) -> str | None:
+    """Return the text that an action sends to the user. None if the action is a call."""
+    if not isinstance(action, dict) or action.get("name") != REPLY_ACTION:
+        return None
+    arguments = action.get("arguments")
+    # Such an action becomes a call that states the error.
+    if not isinstance(arguments, dict):
+        return None
+    content = arguments.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _get_call_of_action(action: Any, raw: str) -> ToolCall:
+    """Return the call of an action. If it is malformed, the call has `raw`, its text, and an
+    error.
+    """
     name = action.get("name") if isinstance(action, dict) else None
     if not isinstance(name, str):
-        call = ToolCall("", None, raw=raw, error="the text is not an action")
-        return ConversationMessage("assistant", content=thought, calls=[call])
+        return ToolCall("", None, raw=raw, error="the text is not an action")
     arguments = action.get("arguments")
     if not isinstance(arguments, dict):
-        call = ToolCall(name, None, raw=raw, error="the arguments are not a JSON object")
-        return ConversationMessage("assistant", content=thought, calls=[call])
-    if name != REPLY_ACTION:
-        return ConversationMessage("assistant", content=thought, calls=[ToolCall(name, arguments)])
-
-    content = arguments.get("content")
-    reply = content if isinstance(content, str) else ""
-    return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
+        return ToolCall(name, None, raw=raw, error="the arguments are not a JSON object")
+    return ToolCall(name, arguments)
 
 
 def parse_action_name(content: Any) -> str | None:
@@ -282,24 +298,33 @@ def fill_version1_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) 
     item.extra.metadata = _make_metadata(entry, info)
     # The golden actions show one way to the expected database.
     item.extra.uncounted_states = ALL_DIFFERENCES
-    task = as_object(info.get("task"))
     # None means that the conversation is unreadable, so it can be neither shown nor graded.
     messages = _read_conversation(item, entry.get("traj"), has_error="error" in info)
     if messages is not None and has_actions_in_text(messages):
         item.functions = read_tools_in_text(messages)
         messages = convert_actions_in_text(messages)
-    item.ended = _find_ending(info, messages or [])
+    _add_shown_messages(item, messages or [], info)
 
-    add_conversation(item, messages or [])
+    task = as_object(info.get("task"))
+    pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
+    gradable = None if messages is None else select_gradable_messages(messages)
+    item.extra.metadata |= _add_verdicts(item, entry, gradable)
+    apply_incident(item, find_version1_incident(entry))
+
+
+def _add_shown_messages(
+    item: Item, messages: list[ConversationMessage], info: dict[str, Any]
+) -> None:
+    """Add the conversation with its ending, the instruction of the simulated user, and the error
+    that ended the run.
+    """
+    item.ended = _find_ending(info, messages)
+    add_conversation(item, messages)
+    task = as_object(info.get("task"))
     add_instruction(item, get_content_text(task.get("instruction")))
     item.question = item.question or first_question(item.messages)
     if "error" in info:
         item.messages.append(_make_error_message(item, info["error"]))
-    pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
-
-    gradable = None if messages is None else select_gradable_messages(messages)
-    item.extra.metadata |= _add_verdicts(item, entry, gradable)
-    apply_incident(item, find_version1_incident(entry))
 
 
 def _make_metadata(entry: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:

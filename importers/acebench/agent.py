@@ -120,31 +120,29 @@ def _grade_agent_item(
         result: The item's record in the result file, with the end state of the apps.
         answer: The item's record in the file of golden answers.
     """
-    end_state = result.get("result")
-    golden_state = answer.get(GROUND_TRUTH)
     milestones = answer.get(MILE_STONE) or []
-
     # The golden answer may contain alternative milestone sequences.
     sequence = choose_milestone_sequence(process, milestones)
     n_met = _pair_with_milestones(item, process, sequence.best)
+    if sequence.others:
+        item.extra.metadata["other milestone sequences"] = sequence.others
+    if sequence.best:
+        item.extra.metadata["milestones"] = describe_milestones(sequence.best, n_met)
 
+    # With a correct end state, the process accuracy is 1 whatever the agent called. If a reviewer
+    # decides that the end state is wrong, this stored share replaces it.
+    share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
+    item.extra.metadata[MILESTONES_MET] = share.in_mean
+
+    end_state = result.get("result")
+    golden_state = answer.get(GROUND_TRUTH)
     outcome = check_end_state(end_state, golden_state)
     _add_recomputed_verdicts(item, outcome, result, milestones)
     if not outcome.valid:
         set_difference_location(item, outcome.function, outcome.argument)
         item.extra.state_differences = find_state_differences(end_state, golden_state)
-
-    metadata = item.extra.metadata
-    if sequence.others:
-        metadata["other milestone sequences"] = sequence.others
-    if sequence.best:
-        metadata["milestones"] = describe_milestones(sequence.best, n_met)
-    # With a correct end state, the process accuracy is 1 whatever the agent called. If a reviewer
-    # decides that the end state is wrong, this stored share replaces it.
-    share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
-    metadata[MILESTONES_MET] = share.in_mean
-    metadata["end state"] = end_state
-    metadata["golden end state"] = golden_state
+    item.extra.metadata["end state"] = end_state
+    item.extra.metadata["golden end state"] = golden_state
 
 
 def _add_question(item: Item, question: JsonObject) -> None:
@@ -304,22 +302,31 @@ def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
 
     for golden_apps in golden_state:
         for app_name, golden_attributes in golden_apps.items():
-            attributes = _find_attributes(end_state, app_name)
-            # The evaluator ignores a golden app that the end state lacks.
-            if attributes is None:
-                continue
-
-            differences = find_attribute_differences(attributes, golden_attributes)
-            if differences:
-                first = differences[0]
-                return CheckOutcome(
-                    False,
-                    error_type="class attributes wrong",
-                    message=f"{app_name}.{first.attribute}: {first.message}",
-                    function=app_name,
-                    argument=first.attribute,
-                )
+            outcome = _check_app(end_state, app_name, golden_attributes)
+            if not outcome.valid:
+                return outcome
     return PASSED
+
+
+def _check_app(
+    end_state: list[Any], app_name: str, golden_attributes: dict[str, Any]
+) -> CheckOutcome:
+    """Check the attributes of one app in an end state."""
+    attributes = _find_attributes(end_state, app_name)
+    # The evaluator ignores a golden app that the end state lacks.
+    if attributes is None:
+        return PASSED
+    differences = find_attribute_differences(attributes, golden_attributes)
+    if not differences:
+        return PASSED
+    first = differences[0]
+    return CheckOutcome(
+        False,
+        error_type="class attributes wrong",
+        message=f"{app_name}.{first.attribute}: {first.message}",
+        function=app_name,
+        argument=first.attribute,
+    )
 
 
 def _find_attributes(end_state: list[Any], class_name: str) -> Any:

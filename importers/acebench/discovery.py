@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fcreview.importers.acebench.counterparts import (
@@ -252,18 +252,12 @@ def _find_scores(
     the user named with --score, now or in an earlier command; the folders near the results; the
     files that the user opened.
     """
-    near_folders = []
-    for folder in _list_score_folders(location, language):
-        if list_score_files(folder):
-            near_folders.append(folder)
-
     remembered_folders = search.remembered_scores.get(location.folder, ())
-    for named_folder in (*search.scores, *remembered_folders):
-        files = _find_named_scores(location, named_folder)
-        if files:
-            used_folders = {file.parent for file in files}
-            ignored = [folder for folder in near_folders if folder not in used_folders]
-            return _ScoreChoice(files, ignored_folders=ignored, named_folder=named_folder)
+    named = _find_first_named_scores(location, [*search.scores, *remembered_folders])
+    near_folders = _list_folders_with_scores(location, language)
+    if named is not None:
+        ignored = [folder for folder in near_folders if folder not in named.folders]
+        return replace(named, ignored_folders=ignored)
 
     # The user named a folder in an earlier command, but its scores are gone.
     lost_folder = remembered_folders[0] if remembered_folders else None
@@ -272,6 +266,23 @@ def _find_scores(
         return _ScoreChoice(files, ignored_folders=near_folders[1:], lost_folder=lost_folder)
     files = _find_opened_scores(location, language, opened)
     return _ScoreChoice(files, lost_folder=lost_folder)
+
+
+def _find_first_named_scores(
+    location: _RunLocation, named_folders: Sequence[Path]
+) -> _ScoreChoice | None:
+    """Return the scores in the first named folder that has scores of the run, or None."""
+    for named_folder in named_folders:
+        files = _find_named_scores(location, named_folder)
+        if files:
+            return _ScoreChoice(files, named_folder=named_folder)
+    return None
+
+
+def _list_folders_with_scores(location: _RunLocation, language: str) -> list[Path]:
+    """Return the folders near the results of a run that contain score files."""
+    folders = _list_score_folders(location, language)
+    return [folder for folder in folders if list_score_files(folder)]
 
 
 def _report_ignored_scores(run: Run, scores: _ScoreChoice) -> Iterator[ImportIssue]:

@@ -335,28 +335,34 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
     for entry in record.get("gen_convs") or []:
         if not isinstance(entry, dict):
             continue
-        role = entry.get("role")
-        content = entry.get("content")
-
-        if entry.get("function_call"):
-            path.add_step(entry["function_call"])
-        elif role == "observation":
-            path.add_replies(content)
-        elif role == "system":
-            n_system_prompts += 1
-            if n_system_prompts == 1:
-                path.add_message("system", -1, content)
-        elif role == "user":
-            # A text of the user belongs to the step before it, or to none (-1) at the beginning.
-            path.add_message("user", path.last_step, content)
-        elif content is not None:
-            # A text of the model begins a step: it is the thought before calls, or the last reply.
-            path.add_message("assistant", path.last_step + 1, content)
+        is_system_prompt = entry.get("role") == "system" and not entry.get("function_call")
+        n_system_prompts += is_system_prompt
+        is_copy = is_system_prompt and n_system_prompts > 1
+        if not is_copy:
+            _add_entry(path, entry)
 
     if n_system_prompts > 1:
         text = f"The record contains {n_system_prompts} copies of the system prompt."
         path.add_message("log", -1, text)
     return path
+
+
+def _add_entry(path: PredictedPath, entry: dict[str, Any]) -> None:
+    """Add an entry of the conversation in a result record to a path."""
+    role = entry.get("role")
+    content = entry.get("content")
+    if entry.get("function_call"):
+        path.add_step(entry["function_call"])
+    elif role == "observation":
+        path.add_replies(content)
+    elif role == "system":
+        path.add_message("system", -1, content)
+    elif role == "user":
+        # A text of the user belongs to the step before it, or to none (-1) at the beginning.
+        path.add_message("user", path.last_step, content)
+    elif content is not None:
+        # A text of the model begins a step: it is the thought before calls, or the last reply.
+        path.add_message("assistant", path.last_step + 1, content)
 
 
 def _make_predicted_call(raw_call: Any, step: int, index: int) -> Call:

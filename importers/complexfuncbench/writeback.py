@@ -60,8 +60,7 @@ FIX_FIELD = "function_calls"
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     """Check the golden calls that a reviewer wrote for a sample. Return the first error, or None.
 
-    They are a list of steps, and each step is a list of calls. Each step must have as many calls as
-    before, because the dataset has a recorded reply to each call.
+    They are a list of steps, and each step is a list of calls.
     """
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
@@ -71,20 +70,31 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         form = '{"name", "arguments"}'
         return f"{FIX_FIELD} must be a list of steps, and each step a list of {form}"
 
-    n_calls_by_step = Counter(call.step for call in item.golden)
-    # Steps are numbered from 0 without gaps.
-    expected_sizes = [n_calls_by_step[step] for step in range(len(n_calls_by_step))]
-    if [len(step) for step in steps] != expected_sizes:
-        numbers = ", ".join(map(str, expected_sizes))
-        return (
-            f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to"
-            " each call"
-        )
+    error = _check_step_sizes(steps, item)
+    if error:
+        return error
     for call in chain.from_iterable(steps):
         error = _check_golden_call(call, item)
         if error:
             return error
     return None
+
+
+def _check_step_sizes(steps: list[list[Any]], item: Item) -> str | None:
+    """Check that each step has as many calls as before.
+
+    The dataset has a recorded reply to each call, so calls cannot be added or removed.
+    """
+    n_calls_by_step = Counter(call.step for call in item.golden)
+    # Steps are numbered from 0 without gaps.
+    expected_sizes = [n_calls_by_step[step] for step in range(len(n_calls_by_step))]
+    if [len(step) for step in steps] == expected_sizes:
+        return None
+    numbers = ", ".join(map(str, expected_sizes))
+    return (
+        f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to"
+        " each call"
+    )
 
 
 def _check_golden_call(call: Any, item: Item) -> str | None:
@@ -315,16 +325,30 @@ def rewrite_scores(
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
     results = list(_find_results(raw, overridden_items))
-    edits = _list_record_edits(results)
 
-    samples = read_dataset(plan.data).samples if overridden_items else {}
     n_missing_calls = 0
-    for result in results:
-        log = _rewrite_log(plan, result.record, result.item, samples)
+    for log in _rewrite_logs(plan, results):
         n_missing_calls += log.n_missing_calls
         if log.file is not None:
             yield log.file
 
+    yield from _find_unrepresentable_reviews(items, results)
+    if n_missing_calls:
+        kind = (
+            "verdicts on calls that the logs do not contain (only the count of accepted calls is"
+            " updated)"
+        )
+        yield Unrepresentable(kind, n_missing_calls)
+
+    edits = _list_record_edits(results)
+    if edits:
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+
+
+def _find_unrepresentable_reviews(
+    items: Sequence[ScoredItem], results: Sequence[_ReviewedResult]
+) -> Iterator[Unrepresentable]:
+    """Yield the reviews that the result file and the logs cannot contain, whatever they say."""
     # Items without a result record are not in the file.
     written_ids = {result.item.id for result in results}
 
@@ -332,14 +356,6 @@ def rewrite_scores(
         return item.id in written_ids and _is_representable(key)
 
     yield from writeback.find_unrepresentable_reviews(items, is_representable)
-    if n_missing_calls:
-        kind = (
-            "verdicts on calls that the logs do not contain (only the count of accepted calls is"
-            " updated)"
-        )
-        yield Unrepresentable(kind, n_missing_calls)
-    if edits:
-        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 class _ReviewedResult(NamedTuple):
@@ -380,32 +396,44 @@ class RewrittenLog(NamedTuple):
     """Number of overridden calls that the log does not contain."""
 
 
+def _rewrite_logs(plan: RunPlan, results: Sequence[_ReviewedResult]) -> Iterator[RewrittenLog]:
+    """Write the reviews of calls into the logs of their samples, and yield the outcomes."""
+    samples = read_dataset(plan.data).samples if results else {}
+    for result in results:
+        yield _rewrite_log(plan, result, samples.get(result.item.id))
+
+
 def _rewrite_log(
-    plan: RunPlan, result_record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
+    plan: RunPlan, result: _ReviewedResult, dataset_record: JsonObject | None
 ) -> RewrittenLog:
     """Write the reviews of the calls of a sample into its log, if it has one.
 
-    The result has the changed log, or None, and the number of reviews that could not be written.
+    The outcome has the changed log, or None, and the number of reviews that could not be written.
     """
-    # Address of a call -> the reviewed verdict.
-    overrides = {}
-    for (target, criterion), value in item.overrides.items():
-        is_part = parse_address(target) is not None
-        if is_part and criterion in ROLL_UP_CRITERIA and isinstance(value, bool):
-            overrides[target] = value
+    overrides = _list_overridden_calls(result.item)
     if not overrides:
         return RewrittenLog(file=None, n_missing_calls=0)
-    path = _find_log(plan, item.id)
+    path = _find_log(plan, result.item.id)
     if path is None:
         return RewrittenLog(file=None, n_missing_calls=len(overrides))
 
     text = read_file(path).decode("utf-8", "surrogateescape")
-    new_log = apply_overrides_to_log(text, result_record, samples.get(item.id), overrides)
+    new_log = apply_overrides_to_log(text, result.record, dataset_record, overrides)
     n_missing = len(new_log.missing_addresses)
     if new_log.text == text:
         return RewrittenLog(file=None, n_missing_calls=n_missing)
     content = new_log.text.encode("utf-8", "surrogateescape")
     return RewrittenLog(RewrittenFile(path, content), n_missing)
+
+
+def _list_overridden_calls(item: ScoredItem) -> dict[str, bool]:
+    """Return address of a call -> its reviewed verdict."""
+    overrides = {}
+    for (target, criterion), value in item.overrides.items():
+        is_part = parse_address(target) is not None
+        if is_part and criterion in ROLL_UP_CRITERIA and isinstance(value, bool):
+            overrides[target] = value
+    return overrides
 
 
 def _find_log(plan: RunPlan, sample_id: str) -> Path | None:

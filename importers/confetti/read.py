@@ -196,35 +196,48 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
     result_ids: list[str] = []
     for path in plan.results:
-        ids_of_file: set[str] = set()
+        reader = _ResultFileReader(path, records)
         for record in read_records(path):
             if isinstance(record, ImportIssue):
                 yield record
-            elif not isinstance(as_object(record.value).get("id"), str):
-                what = "the result record has no id and was skipped"
-                raw = str(record.value)[:300]
-                yield ImportIssue(str(path), record.line, what=what, raw=raw)
             else:
-                yield from _read_result(record, path, records=records, earlier_ids=ids_of_file)
-                ids_of_file.add(record.value["id"])
-
-        yield from _report_entries_without_result(path, records, ids_of_file)
-        yield from _report_missing_dataset_records(plan, path, records, ids_of_file)
-        result_ids += ids_of_file
+                yield from reader.read_record(record)
+        yield from _report_entries_without_result(path, records, reader.result_ids)
+        yield from _report_missing_dataset_records(plan, path, records, reader.result_ids)
+        result_ids += reader.result_ids
 
     yield from compare_with_dataset(result_ids, records.questions, get_id_category)
 
 
-def _read_result(
-    record: JsonRecord, path: Path, *, records: RunRecords, earlier_ids: Set[str]
-) -> Iterator[Item | ImportIssue]:
-    """Yield the item of a result record. Its id gets the line number if it occurs again."""
-    item_id = record.value["id"]
-    if item_id in earlier_ids:
-        item_id = f"{item_id}#{record.line}"
-        what = f"{record.value['id']} occurs more than once. This record is imported as {item_id}."
-        yield ImportIssue(str(path), record.line, what=what, item=item_id)
-    yield _read_item(item_id, record, path, records)
+@dataclass(slots=True)
+class _ResultFileReader:
+    """Reads the records of a result file in their order."""
+
+    path: Path
+    records: RunRecords
+    """The contents of the other files of the run."""
+    result_ids: set[str] = field(default_factory=set)
+    """Ids of the records that were read."""
+
+    def read_record(self, record: JsonRecord) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a result record, and an issue if its id is missing or occurs again.
+
+        A repeated id gets the line number.
+        """
+        record_id = as_object(record.value).get("id")
+        if not isinstance(record_id, str):
+            what = "the result record has no id and was skipped"
+            raw = str(record.value)[:300]
+            yield ImportIssue(str(self.path), record.line, what=what, raw=raw)
+            return
+
+        item_id = record_id
+        if record_id in self.result_ids:
+            item_id = f"{record_id}#{record.line}"
+            what = f"{record_id} occurs more than once. This record is imported as {item_id}."
+            yield ImportIssue(str(self.path), record.line, what=what, item=item_id)
+        self.result_ids.add(record_id)
+        yield _read_item(item_id, record, self.path, self.records)
 
 
 def _report_entries_without_result(
@@ -627,32 +640,38 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> None:
     The flags are a list for each call with names of its arguments, such as `[["date"], []]`. A
     reply of the judge without flags becomes a failed verdict.
     """
-    judge_name = str(judge_record.get("judge_model") or "judge")
     flags = judge_record.get("hallucinated_parameters")
     if not isinstance(flags, list):
         failure = _describe_unreadable_reply(judge_record)
-        add_failed_verdict(item, "judge", failure=failure, by=judge_name, criterion="hallucinated")
+        by = _get_judge_name(judge_record)
+        add_failed_verdict(item, "judge", failure=failure, by=by, criterion="hallucinated")
         return
 
-    flagged_by_call = []
-    for names in flags:
-        flagged_by_call.append([str(name) for name in as_list(names)])
-    all_flagged = list(chain.from_iterable(flagged_by_call))
-    verdicts = [Verdict("judge", all_flagged, criterion="hallucinated")]
-    verdicts += _make_verdicts_of_calls(item, flagged_by_call)
-
-    rationale = _to_text_or_none(judge_record.get("rationale"))
-    for verdict in verdicts:
-        verdict.by = judge_name
-        # The judge explains its flags. The verdicts on the names of calls are computed.
-        if verdict.criterion == "hallucinated":
-            verdict.rationale = rationale
-    item.verdicts += verdicts
-
+    flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
+    item.verdicts += _make_hallucination_verdicts(item, flagged_by_call, judge_record)
     # Flags that do not fit are added as far as possible. The reader can compare them with the
     # judge's own words.
     if not _are_flags_of_calls(flagged_by_call, item.predicted):
         item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+
+
+def _get_judge_name(judge_record: dict[str, Any]) -> str:
+    return str(judge_record.get("judge_model") or "judge")
+
+
+def _make_hallucination_verdicts(
+    item: Item, flagged_by_call: Sequence[Sequence[str]], judge_record: dict[str, Any]
+) -> Iterator[Verdict]:
+    """Yield the judge's verdicts on the item, on each call and on each argument."""
+    all_flagged = list(chain.from_iterable(flagged_by_call))
+    item_verdict = Verdict("judge", all_flagged, criterion="hallucinated")
+    rationale = _to_text_or_none(judge_record.get("rationale"))
+    for verdict in (item_verdict, *_make_verdicts_of_calls(item, flagged_by_call)):
+        verdict.by = _get_judge_name(judge_record)
+        # The judge explains its flags. The verdicts on the names of calls are computed.
+        if verdict.criterion == "hallucinated":
+            verdict.rationale = rationale
+        yield verdict
 
 
 def _are_flags_of_calls(flagged_by_call: Sequence[Sequence[str]], calls: Sequence[Call]) -> bool:

@@ -163,10 +163,12 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
-    golden_answer = golden_fix[FIX_FIELD]
     if item.category != discovery.CALLS_CATEGORY:
-        return _find_label_error(golden_answer)
+        return _find_label_error(golden_fix[FIX_FIELD])
+    return _find_call_error(golden_fix[FIX_FIELD], item)
 
+
+def _find_call_error(golden_answer: Any, item: Item) -> str | None:
     calls = as_list(golden_answer)
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
@@ -238,20 +240,37 @@ def rewrite_scores(
 
     yield from writeback.find_unrepresentable_reviews(items, is_representable)
     for path in plan.scores:
-        raw = read_file(path)
-        category = discovery.SCORE_FILES.get(path.name)
-        if category is None:
-            # A file with a record for each item, such as the soft scores.
-            edits = _plan_record_edits(path, raw, items)
+        if path.name in discovery.SCORE_FILES:
+            yield from _rewrite_score_file(plan, path, records, items)
         else:
-            category_items = [item for item in items if item.category == category]
-            scored = records.scores_by_category.get(category)
-            if scored is None or not scored.is_complete:
-                yield from _report_damaged_score_file(category, category_items)
-                continue
-            edits = _plan_score_file_edits(plan, category, raw, records, category_items)
-        if edits:
-            yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+            yield from _rewrite_record_file(path, items)
+
+
+def _rewrite_score_file(
+    plan: RunPlan, path: Path, records: RunRecords, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield a score file, which lists failing items, if reviews change it.
+
+    If the file is damaged, yield the number of reviews that it cannot represent.
+    """
+    raw = read_file(path)
+    category = discovery.SCORE_FILES[path.name]
+    category_items = [item for item in items if item.category == category]
+    scored = records.scores_by_category.get(category)
+    if scored is None or not scored.is_complete:
+        yield from _report_damaged_score_file(category, category_items)
+        return
+    edits = _plan_score_file_edits(plan, category, raw, records, category_items)
+    if edits:
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+
+
+def _rewrite_record_file(path: Path, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile]:
+    """Yield a file with a record for each item, such as the soft scores, if reviews change it."""
+    raw = read_file(path)
+    edits = _plan_record_edits(path, raw, items)
+    if edits:
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 def _report_damaged_score_file(
@@ -337,12 +356,19 @@ def _plan_score_file_edits(
             entry = _make_failure_entry(plan, records, item=item, reply=replies.get(item.id))
             edits.added.append((position_by_id[item.id], entry))
 
-    header = _find_header(raw)
-    if edits and header is not None:
-        header_line = writeback.find_header_line_number(raw)
-        n_gained_passes = len(edits.removed) - len(edits.added)
-        edits.replaced[header_line] = writeback.update_score_header(header, n_gained_passes)
+    n_gained_passes = len(edits.removed) - len(edits.added)
+    if edits:
+        edits.replaced = _update_header(raw, n_gained_passes)
     return edits
+
+
+def _update_header(raw: bytes, n_gained_passes: int) -> dict[int, JsonObject]:
+    """Return the line of the header and its new content; empty without a header."""
+    header = _find_header(raw)
+    if header is None:
+        return {}
+    line = writeback.find_header_line_number(raw)
+    return {line: writeback.update_score_header(header, n_gained_passes)}
 
 
 def _map_lines_to_positions(

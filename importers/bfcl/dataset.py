@@ -428,19 +428,10 @@ def _combine_datasets(
     folders = f"{first_folder} and {second_files.questions.parent}"
     if len(first.items) + len(second.items) > MAX_LOADED_ITEMS:
         what = f"the datasets in {folders} are too large to combine. Using {first_folder}"
-        return Dataset(
-            first.items,
-            issues=[*first.issues, ImportIssue(path, what=what)],
-            repeated_ids=first.repeated_ids,
-        )
+        issues = [*first.issues, ImportIssue(path, what=what)]
+        return Dataset(first.items, issues=issues, repeated_ids=first.repeated_ids)
 
-    combined = Dataset(
-        issues=first.issues + second.issues,
-        repeated_ids=second.repeated_ids | first.repeated_ids,
-    )
-    for item in _combine_items(first, second).values():
-        combined.items.add_item(item)
-
+    combined = _merge_two_datasets(first, second)
     different_ids = _list_ids_with_different_records(first, second)
     if different_ids:
         count = format_count(len(different_ids), "id")
@@ -450,6 +441,16 @@ def _combine_datasets(
         )
         combined.issues.append(ImportIssue(path, what=what))
     return combined
+
+
+def _merge_two_datasets(first: Dataset, second: Dataset) -> Dataset:
+    merged = Dataset(
+        issues=first.issues + second.issues,
+        repeated_ids=second.repeated_ids | first.repeated_ids,
+    )
+    for item in _combine_items(first, second).values():
+        merged.items.add_item(item)
+    return merged
 
 
 def _combine_items(first: Dataset, second: Dataset) -> dict[str, DatasetItem]:

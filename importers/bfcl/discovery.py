@@ -416,6 +416,15 @@ def _list_question_categories(category: str) -> list[str]:
     return [filenames.find_question_category(category)]
 
 
+def _list_answer_folders(files: Iterable[DatasetFiles]) -> list[str]:
+    """Return the folders with the golden answers, each once."""
+    folders: dict[str, None] = {}
+    for each in files:
+        if each.answers is not None:
+            folders[str(each.answers.parent)] = None
+    return list(folders)
+
+
 class _DatasetSearch:
     """Searches the dataset of one run. `categories` are the categories of question files."""
 
@@ -535,11 +544,8 @@ class _DatasetSearch:
             files for files in files_by_name.values() if files.has_answers_elsewhere
         ]
         if with_answers_elsewhere:
-            folders = []
-            for files in with_answers_elsewhere:
-                if files.answers is not None and str(files.answers.parent) not in folders:
-                    folders.append(str(files.answers.parent))
-            what = f"no golden answers beside these questions. Using those in {list_some(folders)}"
+            folders = list_some(_list_answer_folders(with_answers_elsewhere))
+            what = f"no golden answers beside these questions. Using those in {folders}"
             self._add_notice(with_answers_elsewhere[0].questions, what)
 
     def _add_notice(self, path: Path, what: str) -> None:
@@ -873,28 +879,32 @@ def _find_datasets_with_item(
 ) -> Iterator[Path]:
     """Yield the folders whose dataset has the question and the golden answer that a score entry
     quotes.
-
-    The quoted question may have no id. Then all questions with the same text are compared.
     """
-    prompt = entry["prompt"]
-    stated_id = prompt.get("id")
     # Datasets share the objects of equal items, so each object is compared only once. The key is
     # its identity in memory.
     is_quoted_by_identity: dict[int, bool] = {}
     for folder, dataset in datasets.items():
-        if isinstance(stated_id, str):
-            item = dataset.items.get(filenames.to_dataset_id(stated_id, category))
-            candidates: Iterable[DatasetItem] = [item] if item is not None else []
-        else:
-            candidates = find_items_with_question(dataset, prompt["question"])
-
-        for candidate in candidates:
+        for candidate in _find_candidates(dataset, entry["prompt"], category):
             identity = id(candidate)
             if identity not in is_quoted_by_identity:
                 is_quoted_by_identity[identity] = _is_quoted_item(candidate, entry)
             if is_quoted_by_identity[identity]:
                 yield folder
                 break
+
+
+def _find_candidates(
+    dataset: Dataset, prompt: dict[str, Any], category: str
+) -> Iterable[DatasetItem]:
+    """Return the items that can be the one of a quoted question.
+
+    Without an id, these are all items with the text of the question.
+    """
+    stated_id = prompt.get("id")
+    if not isinstance(stated_id, str):
+        return find_items_with_question(dataset, prompt["question"])
+    item = dataset.items.get(filenames.to_dataset_id(stated_id, category))
+    return [] if item is None else [item]
 
 
 def _is_quoted_item(item: DatasetItem, entry: dict[str, Any]) -> bool:

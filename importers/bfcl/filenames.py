@@ -186,8 +186,7 @@ def classify_file(path: Path) -> ClassifiedFile | None:
     ignored = _describe_ignored_file(path)
     if ignored is not None:
         return _make_ignored_file(path, ignored)
-    is_copy = has_copy_mark(path.name)
-    if is_copy and _has_known_original(path.name):
+    if has_copy_mark(path.name) and _has_known_original(path.name):
         return _make_ignored_file(path, COPIES)
 
     versioned = _VERSIONED_NAME.fullmatch(path.name)
@@ -202,13 +201,19 @@ def classify_file(path: Path) -> ClassifiedFile | None:
         category, suffix = v1.groups()
         return _classify_by_name(path, "V1", category, suffix)
 
-    # A name such as `simple_score.json` could be anything.
     unversioned = _UNVERSIONED_NAME.fullmatch(path.name)
-    is_of_acebench = path.name.startswith("data_")
-    if unversioned is None or is_of_acebench or is_copy:
+    if unversioned is None or _is_of_other_program(path.name):
         return None
     category, suffix = unversioned.groups()
     return _classify_unversioned_file(path, category, suffix)
+
+
+def _is_of_other_program(name: str) -> bool:
+    """Whether a name without a version is that of an ACEBench file, or of the copy of a file.
+
+    A name such as `simple_score.json` could be anything.
+    """
+    return name.startswith("data_") or has_copy_mark(name)
 
 
 def _make_ignored_file(path: Path, description: str) -> ClassifiedFile:
@@ -251,25 +256,36 @@ def _classify_unversioned_file(
     version = _guess_version(category, suffix)
     if version is None:
         return None
-    first_record = read_first(path)
-    kind = _infer_kind_from_record(first_record)
     if suffix == "score":
-        # The header of a score file is certainly BFCL's. Without it, for example if the file is
-        # empty, the name of a category of V1 is still a good sign.
-        is_certain = kind == "score"
-        if not is_certain and category not in V1_CATEGORIES:
-            return None
-        return ClassifiedFile(
-            path, kind="score", version=version, category=category, is_certain=is_certain
-        )
+        return _classify_unversioned_scores(path, version, category)
+    return _classify_unversioned_results(path, version, category)
 
-    if kind != "result":
+
+def _classify_unversioned_scores(path: Path, version: str, category: str) -> ClassifiedFile | None:
+    """Classify a file with the name of a score file.
+
+    The header of a score file is certainly BFCL's. Without it, for example if the file is empty,
+    the name of a category of V1 is still a good sign.
+    """
+    is_certain = _infer_kind_from_record(read_first(path)) == "score"
+    if not is_certain and category not in V1_CATEGORIES:
         return None
-    # Many programs write records with a field `result`, so the record never makes it certain, and
-    # an id of another category rules it out.
+    return ClassifiedFile(
+        path, kind="score", version=version, category=category, is_certain=is_certain
+    )
+
+
+def _classify_unversioned_results(path: Path, version: str, category: str) -> ClassifiedFile | None:
+    """Classify a file with the name of a result file.
+
+    Many programs write records with a field `result`, so the record never makes it certain, and an
+    id of another category rules it out.
+    """
+    first_record = read_first(path)
+    if _infer_kind_from_record(first_record) != "result":
+        return None
     item_id = first_record.get("id")
-    has_id_of_other_category = isinstance(item_id, str) and not item_id.startswith(category)
-    if has_id_of_other_category:
+    if isinstance(item_id, str) and not item_id.startswith(category):
         return None
     return ClassifiedFile(path, kind="result", version=version, category=category, is_certain=False)
 

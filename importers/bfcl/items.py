@@ -336,7 +336,6 @@ def _make_partial_item(
     item.golden = dataset_item.golden_calls
     item.golden_hash = dataset_item.golden_hash
     item.functions = dataset_item.functions
-
     item.extra = Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra))
     # API keys were removed from the items of this category.
     item.extra.redacted = context.category == "rest"
@@ -349,12 +348,15 @@ def _make_partial_item(
     _add_unknown_fields(item, context, record)
     if "traceback" in record:
         item.extra.metadata["traceback"] = record["traceback"]
+    _add_official_verdict(item, inputs, context)
+    return item
 
+
+def _add_official_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> None:
     if inputs.official is True:
         item.verdicts.append(Verdict("official", True, by=context.score_file_name))
     elif inputs.official is False:
         item.verdicts.append(_make_official_fail_verdict(item, inputs, context))
-    return item
 
 
 def _add_unknown_fields(item: Item, context: CategoryContext, record: dict[str, Any]) -> None:
@@ -532,35 +534,43 @@ def _add_decoder_to_verdict(item: Item, context: CategoryContext) -> None:
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
     """Set where the first error of an item is, and the text that describes it.
 
-    Two programs look for it: the comparison of the pairs, and the checker (`evaluation`, which is
-    None without recomputed verdict). If the checker names a place, that is the place of the error;
-    the text is often better in the comparison. A reply that cannot be decoded has a text but no
-    place.
+    The comparison of the pairs finds a place and a text. If the checker names a place, its place
+    counts. `evaluation` is the outcome of the checker, or None without recomputed verdict.
     """
+    # A reply that cannot be decoded has a text but no place.
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:MAX_TEXT_LENGTH]
         return
 
-    difference = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
-    difference.apply_to(item)
+    compared = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
+    text = _choose_difference_text(compared, evaluation)
+    if text is None:
+        text = _read_first_line_of_rationale(item)
+
+    compared.apply_to(item)
     if evaluation is not None and evaluation.function is not None:
         set_difference_location(item, evaluation.function, evaluation.argument)
-
-    text = difference.text
-    if evaluation is not None:
-        text = _choose_difference_text(difference, evaluation)
-    # Without a difference, the first line of the official verdict's rationale explains the failure.
-    if text is None and item.verdicts and item.verdicts[0].rationale:
-        text, _, _ = item.verdicts[0].rationale.partition("\n")
     item.first_difference = text[:MAX_TEXT_LENGTH] if text else None
 
 
-def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation) -> str | None:
+def _read_first_line_of_rationale(item: Item) -> str | None:
+    """Return the first line of the official verdict's rationale, which explains a failure."""
+    if not item.verdicts or not item.verdicts[0].rationale:
+        return None
+    first_line, _, _ = item.verdicts[0].rationale.partition("\n")
+    return first_line
+
+
+def _choose_difference_text(
+    difference: FirstDifference, evaluation: Evaluation | None
+) -> str | None:
     """Choose the text that describes the first error of an item.
 
     The text of the comparison (`difference`) shows both values, so it is preferred. But if the
     checker (`evaluation`) failed the item for another argument, only its message is right.
     """
+    if evaluation is None:
+        return difference.text
     message = evaluation.messages[0] if evaluation.messages else None
     # The checker names no function if the error is not in a single call.
     if evaluation.function is None:
@@ -587,7 +597,7 @@ def _fill_multi_turn(
     """Add the trajectory of a result record to an item: the messages and calls of all turns.
 
     Its verdict needs the simulated apps of BFCL. It is recomputed only if the user allowed the
-    import to execute calls with them. The score entry of a failing item tells what went wrong.
+    import to execute calls with them.
     """
     dataset_item = inputs.corrected.item
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
@@ -607,8 +617,13 @@ def _fill_multi_turn(
         _set_final_answer(item, dataset_item, steps.final_answer)
     else:
         item.pairs = align_calls_by_turn(dataset_item.golden_calls, steps.calls, COMPARISON_RULES)
+    _explain_multi_turn_failure(item, context, inputs.score_entry)
 
-    entry = inputs.score_entry
+
+def _explain_multi_turn_failure(
+    item: Item, context: CategoryContext, entry: scores.ScoreEntry | None
+) -> None:
+    """Add what went wrong in a failing item. Its score entry tells the turn and the states."""
     if entry is not None and item.official is False:
         scores.add_multi_turn_details(entry.record, item.extra)
         _set_failing_turn(item)
@@ -646,21 +661,24 @@ def _recompute_multi_turn(
     if verdict.valid is None:
         return
 
+    by = executor.package
     if original_item is not None:
-        original = recompute(original_item)
-        if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
-            item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
-
-    do_errata_change_verdict = item.extra.without_errata is not None
+        item.extra.without_errata = _get_different_verdict(recompute(original_item), verdict)
+    if item.extra.without_errata is not None:
+        by = CHECKER_WITH_ERRATA
     item.rule_error_type = verdict.error_type
-    rule_verdict = Verdict(
-        "rule",
-        verdict.valid,
-        error_type=verdict.error_type,
-        rationale=verdict.message,
-        by=CHECKER_WITH_ERRATA if do_errata_change_verdict else executor.package,
-    )
+    rule_verdict = Verdict("rule", verdict.valid, error_type=verdict.error_type, by=by)
+    rule_verdict.rationale = verdict.message
     item.verdicts.append(rule_verdict)
+
+
+def _get_different_verdict(
+    original: MultiTurnVerdict, corrected: MultiTurnVerdict
+) -> RecomputedVerdict | None:
+    """Return the verdict without errata. None if the errata do not change it."""
+    if (original.valid, original.error_type) == (corrected.valid, corrected.error_type):
+        return None
+    return RecomputedVerdict(original.valid, original.error_type)
 
 
 def _add_state_differences_of_turns(item: Item, verdict: MultiTurnVerdict) -> None:

@@ -512,15 +512,7 @@ def find_scored_item_id(
     if not item_ids:
         return entry_id
 
-    prompt = entry.get("prompt")
-    question = prompt.get("question") if isinstance(prompt, dict) else prompt
-    ids_with_question = [
-        item_id
-        for item_id in item_ids
-        if item_id in dataset.items and is_same_question(dataset.items[item_id].turns, question)
-    ]
-    candidates = ids_with_question or item_ids
-
+    candidates = _select_items_with_quoted_question(item_ids, entry, dataset) or item_ids
     quoted_reply = entry.get("model_result_raw", entry.get("model_result"))
     for item_id in candidates:
         record = results.read_record(item_id) if item_id in results.records else None
@@ -528,6 +520,20 @@ def find_scored_item_id(
             return item_id
     # If the reply does not tell it either, the first of them counts.
     return candidates[0]
+
+
+def _select_items_with_quoted_question(
+    item_ids: Sequence[str], entry: Mapping[str, Any], dataset: Dataset
+) -> list[str]:
+    """Return the items whose question in the dataset is the one that a score entry quotes."""
+    prompt = entry.get("prompt")
+    question = prompt.get("question") if isinstance(prompt, dict) else prompt
+    selected = []
+    for item_id in item_ids:
+        item = dataset.items.get(item_id)
+        if item is not None and is_same_question(item.turns, question):
+            selected.append(item_id)
+    return selected
 
 
 def _list_items_with_id(entry_id: str, results: Results, dataset: Dataset) -> list[str]:

@@ -929,21 +929,36 @@ def _estimate_cost(
     # "-FC" in a name only says that the model was called with native function calling.
     price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
-        if not tokens_in or not tokens_out:
-            return []
-        input_price, output_price = price
-        dollars = (tokens_in * input_price + tokens_out * output_price) / TOKENS_PER_PRICE
-        note = (
-            "prices of the official program in March 2026, per million tokens:"
-            f" ${input_price} input, ${output_price} output"
-        )
-    elif times is not None:
-        hours = times.total / SECONDS_PER_HOUR
-        dollars = hours * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
-        note = (
-            f"estimated from machine time: ${GPU_HOUR_PRICE} per hour, with {CONCURRENT_REQUESTS}"
-            " concurrent requests. The official program has no token price for this model"
-        )
-    else:
+        return _estimate_cost_of_tokens(price, tokens_in, tokens_out)
+    if times is not None:
+        return _estimate_cost_of_machine(times)
+    return []
+
+
+def _estimate_cost_of_tokens(
+    price: tuple[float, float], tokens_in: int, tokens_out: int
+) -> list[Metric]:
+    """Estimate the cost by (input price, output price) of a million tokens.
+
+    Empty if a number of tokens is not known.
+    """
+    if not tokens_in or not tokens_out:
         return []
+    input_price, output_price = price
+    dollars = (tokens_in * input_price + tokens_out * output_price) / TOKENS_PER_PRICE
+    note = (
+        "prices of the official program in March 2026, per million tokens:"
+        f" ${input_price} input, ${output_price} output"
+    )
+    return [Metric(COST_TABLE, "cost", value=dollars, unit="dollars", note=note, digits=2)]
+
+
+def _estimate_cost_of_machine(times: StepTimes) -> list[Metric]:
+    """Estimate the cost by the time of the machine that serves local models."""
+    hours = times.total / SECONDS_PER_HOUR
+    dollars = hours * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
+    note = (
+        f"estimated from machine time: ${GPU_HOUR_PRICE} per hour, with {CONCURRENT_REQUESTS}"
+        " concurrent requests. The official program has no token price for this model"
+    )
     return [Metric(COST_TABLE, "cost", value=dollars, unit="dollars", note=note, digits=2)]

@@ -667,27 +667,31 @@ def _check_dataset_version(category: JoinedCategory) -> None:
     Score entries quote questions. If more than half of them, and at least two, differ from the
     dataset, it is not the one with which the run was made.
     """
-    n_compared = 0
-    n_different = 0
-    for item_id, entry in category.scores.failing.items():
-        dataset_id = filenames.to_dataset_id(item_id, category.context.category)
-        turns = category.dataset.items.read_question_turns(dataset_id)
-        if turns is None or entry.quoted_question is None:
-            continue
-        n_compared += 1
-        if not is_same_question(turns, entry.quoted_question):
-            n_different += 1
-
-    is_other_version = n_different > 1 and n_different * 2 > n_compared
+    are_same = _compare_quoted_questions(category)
+    n_different = are_same.count(False)
+    is_other_version = n_different > 1 and n_different * 2 > len(are_same)
     if is_other_version:
         category.matches_dataset = False
         what = (
-            f"{n_different} of {n_compared} questions in the score file differ from the dataset."
+            f"{n_different} of {len(are_same)} questions in the score file differ from the dataset."
             f" The dataset is of another version, so {category.context.category} is imported"
             " without it"
         )
         path = str(category.scores.path)
         category.issues.append(ImportIssue(path, what=what, severity="error"))
+
+
+def _compare_quoted_questions(category: JoinedCategory) -> list[bool]:
+    """Return for each question in the score file that the dataset has too whether both are the
+    same.
+    """
+    are_same = []
+    for item_id, entry in category.scores.failing.items():
+        dataset_id = filenames.to_dataset_id(item_id, category.context.category)
+        turns = category.dataset.items.read_question_turns(dataset_id)
+        if turns is not None and entry.quoted_question is not None:
+            are_same.append(is_same_question(turns, entry.quoted_question))
+    return are_same
 
 
 def _read_item(
@@ -703,8 +707,7 @@ def _read_item(
     """
     category.n_read += 1
     source = _find_record(category, item_id, entry)
-    line = source.position.line
-    chosen = choose_dataset_item(category, item_id, entry, source.path, line)
+    chosen = choose_dataset_item(category, item_id, entry, source.path, source.position.line)
     inputs = items.ItemInputs(
         item_id,
         corrected=corrector.correct_item(item_id, chosen.item),
@@ -718,14 +721,23 @@ def _read_item(
     _set_score_flags(item, category)
 
     item.issues += chosen.issues
+    item.issues += _find_record_issues(category, item, entry, source)
+    return item
+
+
+def _find_record_issues(
+    category: JoinedCategory, item: Item, entry: ScoreEntry | None, source: _ItemSource
+) -> Iterator[ImportIssue]:
+    """Yield the issues of the two records of an item: a missing result, and a score entry that
+    quotes another reply.
+    """
     if source.record is None or "result" not in source.record:
         what = "the record has no result"
-        item.issues.append(ImportIssue(source.path, line, what=what, item=item_id))
+        yield ImportIssue(source.path, source.position.line, what=what, item=item.id)
     # If the scores of the whole run belong to other replies, one issue of the run says so.
     quotes_other_reply = "other_reply" in item.flags and not category.has_scores_of_other_replies
     if entry is not None and quotes_other_reply:
-        item.issues.append(make_other_reply_issue(category.scores, entry))
-    return item
+        yield make_other_reply_issue(category.scores, entry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -439,8 +439,7 @@ def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
     """Add what the score entry of a failing multi-turn item tells about the failure.
 
     This is the failing turn, the differences between the states of the simulated apps, the missing
-    responses, and the outputs of the golden calls: `golden_outputs` for each turn up to the failing
-    one, or `golden_outputs_of_turn` for that turn only, depending on the version of BFCL.
+    responses, and the outputs of the golden calls.
     """
     error = record.get("error")
     if not isinstance(error, dict):
@@ -452,16 +451,24 @@ def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
     if failing_turn is not None:
         extra.failing_turn = failing_turn
     _add_state_differences(details.get("differences"), extra)
-
     if details.get("missing_items"):
         extra.metadata["missing_responses"] = details["missing_items"]
-    outputs_of_turn = details.get("ground_truth_response (only the current turn)")
+    extra.metadata |= _read_golden_outputs(executed_turns, details)
+
+
+def _read_golden_outputs(executed_turns: Any, details: dict[str, Any]) -> dict[str, Any]:
+    """Return the outputs of the golden calls as metadata.
+
+    Some versions of BFCL state those of each turn up to the failing one, others only those of the
+    failing turn.
+    """
     if isinstance(executed_turns, list):
-        extra.metadata["golden_outputs"] = [
-            turn.get("ground_truth") for turn in executed_turns if isinstance(turn, dict)
-        ]
-    elif outputs_of_turn is not None:
-        extra.metadata["golden_outputs_of_turn"] = outputs_of_turn
+        outputs = [turn.get("ground_truth") for turn in executed_turns if isinstance(turn, dict)]
+        return {"golden_outputs": outputs}
+    outputs_of_turn = details.get("ground_truth_response (only the current turn)")
+    if outputs_of_turn is not None:
+        return {"golden_outputs_of_turn": outputs_of_turn}
+    return {}
 
 
 def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
@@ -478,8 +485,7 @@ def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
 def _add_state_differences(differences: Any, extra: Extra) -> None:
     """Add to `extra` how the states of the simulated apps differ after the failing turn.
 
-    A score entry states differences as `{"balance": {"model": 5, "ground_truth": 7}}`. Those in
-    any other form become metadata.
+    Those in an unknown form become metadata.
     """
     if not isinstance(differences, dict):
         if differences:
@@ -489,7 +495,7 @@ def _add_state_differences(differences: Any, extra: Extra) -> None:
     state_differences: dict[str, StateDifference] = {}
     other_differences = {}
     for name, difference in differences.items():
-        if isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}:
+        if _is_state_difference(difference):
             state_differences[name] = StateDifference(
                 difference["ground_truth"], difference["model"]
             )
@@ -500,3 +506,8 @@ def _add_state_differences(differences: Any, extra: Extra) -> None:
         extra.state_differences = state_differences
     if other_differences:
         extra.metadata["other state differences"] = other_differences
+
+
+def _is_state_difference(difference: Any) -> bool:
+    """Whether a value has the usual form: `{"model": 5, "ground_truth": 7}`."""
+    return isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}

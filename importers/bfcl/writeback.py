@@ -151,26 +151,36 @@ def _make_line_edits(
     Lines of items that now pass are removed. Lines of items that now fail are added at their place
     in the order of the dataset.
     """
-    entry_by_item = category.scores.failing
     item_ids = list(category.results.records) or list(category.dataset.items)
     position_by_item = writeback.positions_by_name(item_ids)
-
-    position_by_line = {}
-    for item_id, entry in entry_by_item.items():
-        if item_id in position_by_item:
-            position_by_line[entry.line] = position_by_item[item_id]
-
-    edits = LineEdits(positions=position_by_line)
+    edits = LineEdits(positions=_map_lines_to_positions(category, position_by_item))
     for item in overridden:
         passes = writeback.get_item_override(item) is True
-        if passes and item.id in entry_by_item:
-            edits.removed.add(entry_by_item[item.id].line)
-            further_entries = category.scores.further_entries.get(item.id, [])
-            edits.removed.update(entry.line for entry in further_entries)
-        elif not passes and item.id not in entry_by_item:
+        is_listed = item.id in category.scores.failing
+        if passes and is_listed:
+            edits.removed.update(_list_lines_of_item(category, item.id))
+        elif not passes and not is_listed:
             position = position_by_item.get(item.id, len(position_by_item))
             edits.added.append((position, make_failing_entry(plan, category, item)))
     return edits
+
+
+def _map_lines_to_positions(
+    category: JoinedCategory, position_by_item: Mapping[str, int]
+) -> dict[int, int]:
+    """Return line of a score entry -> position of its item."""
+    return {
+        entry.line: position_by_item[item_id]
+        for item_id, entry in category.scores.failing.items()
+        if item_id in position_by_item
+    }
+
+
+def _list_lines_of_item(category: JoinedCategory, item_id: str) -> list[int]:
+    """Return the lines of all score entries of an item."""
+    first_entry = category.scores.failing[item_id]
+    further_entries = category.scores.further_entries.get(item_id, [])
+    return [entry.line for entry in (first_entry, *further_entries)]
 
 
 def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
@@ -638,15 +648,22 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     """
     if not isinstance(record, dict) or item.category.startswith("multi_turn"):
         return None
-    category, config = filenames.resolve_category_and_config(item.id, item.category)
+    settings = _find_evaluation_settings(run, item)
     dataset_item = DatasetItem(
-        item.id, category, functions=item.functions, ground_truth=golden_fix.get(GROUND_TRUTH)
-    )
-    version = filenames.get_rules_version(run.generation)
-    settings = EvaluationSettings(
-        version, category=category, decoder=find_run_decoder(run, version), config=config
+        item.id,
+        settings.category,
+        functions=item.functions,
+        ground_truth=golden_fix.get(GROUND_TRUTH),
     )
     return evaluate_result(record.get("result"), dataset_item, settings).valid
+
+
+def _find_evaluation_settings(run: Run, item: Item) -> EvaluationSettings:
+    """Return the settings with which the import evaluated an item."""
+    category, config = filenames.resolve_category_and_config(item.id, item.category)
+    version = filenames.get_rules_version(run.generation)
+    decoder = find_run_decoder(run, version)
+    return EvaluationSettings(version, category=category, decoder=decoder, config=config)
 
 
 def find_run_decoder(run: Run, version: str) -> Decoder:
@@ -666,20 +683,15 @@ def pair_with_golden_fix(
     """Pair the predicted calls with corrected golden calls, as the import does: by the rules of the
     checker in single-turn categories.
     """
-    category, config = filenames.resolve_category_and_config(item.id, item.category)
-    if category.startswith("multi_turn"):
+    settings = _find_evaluation_settings(run, item)
+    if settings.category.startswith("multi_turn"):
         return align_calls_by_turn(golden, item.predicted, COMPARISON_RULES)
-
     dataset_item = DatasetItem(
         item.id,
-        category,
+        settings.category,
         functions=item.functions,
         ground_truth=golden_fix.get(GROUND_TRUTH),
         golden_calls=golden,
-    )
-    version = filenames.get_rules_version(run.generation)
-    settings = EvaluationSettings(
-        version, category=category, decoder=find_run_decoder(run, version), config=config
     )
     rules = settings.find_rules(dataset_item)
     return pair_calls(dataset_item, item.predicted, rules, with_schema_violations=True)

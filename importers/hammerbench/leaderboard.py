@@ -289,8 +289,11 @@ def _sum_fields(
     occurs.
     """
     weights = [n_occurrences[index] for index in tally_by_index]
-    columns = zip(*tally_by_index.values(), strict=True)
-    return ConversationTally(*[sum(map(mul, values, weights)) for values in columns])
+    sums = []
+    # A tally is a row of values. `zip` returns the values of each field, one field after another.
+    for values_of_field in zip(*tally_by_index.values(), strict=True):
+        sums.append(sum(map(mul, values_of_field, weights)))
+    return ConversationTally(*sums)
 
 
 def compute_conversation_metrics(
@@ -495,17 +498,21 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
         values = compute_conversation_metrics(conversations, selector)
         if not values:
             continue
-        if selector == "all":
-            table = type_name
-            names = ["PR", "SR"]
-        elif selector == "mid":
+        table = type_name
+        if selector != "all":
             table = f"{type_name}, {SELECTOR_TITLES[selector]}"
-            names = [*END_SNAPSHOT_METRICS, "PR", "SR"]
-        else:
-            table = f"{type_name}, {SELECTOR_TITLES[selector]}"
-            names = list(END_SNAPSHOT_METRICS)
-        metrics += [_to_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
+        for name in _list_progress_metrics(selector):
+            metrics.append(_to_metric(table, name, values[name], CONVERSATION_NOTE))
     return metrics
+
+
+def _list_progress_metrics(selector: SnapshotSelector) -> list[str]:
+    """Return the metrics that the paper has for these snapshots."""
+    if selector == "all":
+        return ["PR", "SR"]
+    if selector == "mid":
+        return [*END_SNAPSHOT_METRICS, "PR", "SR"]
+    return list(END_SNAPSHOT_METRICS)
 
 
 def _list_selectors(type_name: str) -> list[SnapshotSelector]:
@@ -532,16 +539,18 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
     metrics = []
     for selector in _list_selectors(type_name):
         table = f"{type_name}, {SELECTOR_TITLES[selector]}"
-        by_rule = compute_conversation_metrics(rule_counts, selector)
-        for name, value in by_rule.items():
-            if has_only_badcase_values and name not in BADCASE_METRICS:
-                continue
-            metrics.append(_to_metric(table, name, value))
-        by_judge = compute_conversation_metrics(judge_counts, selector)
-        if by_judge:
-            for name in JUDGE_METRICS:
-                metrics.append(Metric(table, f"{name} LLM", value=by_judge[name]))
+        for name, value in compute_conversation_metrics(rule_counts, selector).items():
+            if not has_only_badcase_values or name in BADCASE_METRICS:
+                metrics.append(_to_metric(table, name, value))
+        metrics += _make_judge_metrics(table, compute_conversation_metrics(judge_counts, selector))
     return metrics
+
+
+def _make_judge_metrics(table: str, values: Mapping[str, float]) -> list[Metric]:
+    """Return the metrics that depend on the judge. Empty without values."""
+    if not values:
+        return []
+    return [Metric(table, f"{name} LLM", value=values[name]) for name in JUDGE_METRICS]
 
 
 def _count_conversations(
@@ -588,19 +597,17 @@ def _compare_with_base_type(
     for type_name in PROGRESS_TYPES:
         if type_name == BASE_TYPE:
             continue
-
         conversations = _group_by_conversation(items_by_type.get(type_name, []))
         common = [name for name in conversations if name in base_conversations]
-        type_values = _compute_ablation_metrics(
+        values = _compute_ablation_metrics(
             [conversations[name] for name in common], from_flat_log=from_flat_log
         )
         base_values = _compute_ablation_metrics(
             [base_conversations[name] for name in common], from_flat_log=from_flat_log
         )
-
-        if type_values and base_values:
+        if values and base_values:
             note = f"only the {len(common)} conversations that both types have"
-            metrics += _make_ablation_metrics(type_name, type_values, base_values, note)
+            metrics += _make_ablation_metrics(type_name, values, base_values, note)
     return metrics
 
 

@@ -296,8 +296,8 @@ def parse_call_text(
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the arguments of one call, such as `cd(folder='a')`.
 
-    None if the text is no call. A positional argument, as in `cd('a')`, gets the name of the
-    parameter in the function's documentation (`functions`), else its position: "0", "1" ...
+    None if the text is no call. `functions` are the function docs, which name the parameters of
+    positional arguments.
     """
     # The fast parser reads most calls. It returns None if a call is not simple.
     simple_calls = parse_simple_calls(f"[{text}]")
@@ -311,14 +311,25 @@ def parse_call_text(
         positional = [read_argument_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
+    return name, _name_positional_arguments(positional, name, functions) | keywords
 
-    arguments: dict[str, Any] = {}
-    parameter_names = _list_parameter_names(name, functions) if positional else []
-    for index, value in enumerate(positional):
+
+def _name_positional_arguments(
+    values: Sequence[Any], function: str, functions: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return positional arguments by the names of their parameters.
+
+    An argument without a declared parameter gets its position as its name: "0", "1" ...
+    """
+    if not values:
+        return {}
+    parameter_names = _list_parameter_names(function, functions)
+    arguments = {}
+    for index, value in enumerate(values):
         is_declared = index < len(parameter_names)
-        parameter_name = parameter_names[index] if is_declared else str(index)
-        arguments[parameter_name] = value
-    return name, arguments | keywords
+        name = parameter_names[index] if is_declared else str(index)
+        arguments[name] = value
+    return arguments
 
 
 def _list_parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:

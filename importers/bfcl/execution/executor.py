@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -40,6 +41,8 @@ MAX_SLOW_ITEMS = 10
 """Number of items whose calls may take too long. Each of them takes up to a minute, so a file with
 many of them would take hours."""
 MAX_LINE_BYTES = child.MAX_REPLY_BYTES * 2
+PART_BYTES = 1 << 16
+"""Number of bytes of a reply that are read at once."""
 _ITEM_ID = re.compile(r"multi_turn_[a-z_]+_\d+")
 
 
@@ -226,14 +229,12 @@ class Executor:
         names = self._list_names(question)
         _require_safe_golden_calls(golden, names)
 
-        # Predicted calls that are not allowed are not executed, and listed here.
         skipped: list[SkippedCall] = []
         allowed_model = None
         if model is not None:
-            allowed_model = [
-                _replace_unsafe_calls(turn, steps, names, skipped)
-                for turn, steps in enumerate(model)
-            ]
+            skipped = list(_find_unsafe_calls(model, names))
+            unsafe_texts = {call.text for call in skipped}
+            allowed_model = [_replace_calls(steps, unsafe_texts) for steps in model]
 
         reply = self._request(
             {
@@ -279,22 +280,27 @@ class Executor:
 
     def _read_reply(self, seconds: float) -> dict[str, Any]:
         """Return the next line of the child. Raises ExecutionError if there is none in time."""
+        line = self._read_line(deadline=time.monotonic() + seconds)
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def _read_line(self, deadline: float) -> bytes:
+        """Read parts of the child's output until a line is complete. Keep what follows the line."""
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
-        deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._unread:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
+                seconds_left = max(0.0, deadline - time.monotonic())
+                if not selector.select(seconds_left):
                     # A late reply would be taken for the reply to the next request.
                     self._process.kill()
                     raise ExecutionError("the calls cannot be executed: they take too long")
-                part = os.read(self._process.stdout.fileno(), 1 << 16)
+                part = os.read(self._process.stdout.fileno(), PART_BYTES)
                 if not part or len(self._unread) > MAX_LINE_BYTES:
                     raise ExecutionError("the process that executes calls ended")
                 self._unread += part
         line, _, self._unread = self._unread.partition(b"\n")
-        reply: dict[str, Any] = json.loads(line)
-        return reply
+        return line
 
 
 def _read_records_by_id(path: Path) -> dict[str, dict[str, Any]]:
@@ -315,25 +321,23 @@ def _require_safe_golden_calls(golden: Sequence[Sequence[str]], names: CallNames
                 )
 
 
-def _replace_unsafe_calls(
-    turn: int, steps: Sequence[Sequence[str]], names: CallNames, skipped: list[SkippedCall]
-) -> list[list[str]]:
-    """Return the steps of a turn with `NOT_EXECUTED` for each call that may not be executed.
-
-    These calls are added to `skipped`.
-    """
-    allowed_steps = []
-    for calls in steps:
-        allowed = []
-        for text in calls:
+def _find_unsafe_calls(
+    model: Sequence[Sequence[Sequence[str]]], names: CallNames
+) -> Iterator[SkippedCall]:
+    """Yield the predicted calls that may not be executed."""
+    for turn, steps in enumerate(model):
+        for text in chain.from_iterable(steps):
             safety = classify_call(text, names)
-            if safety is CallSafety.SAFE:
-                allowed.append(text)
-            else:
-                allowed.append(NOT_EXECUTED)
-                skipped.append(SkippedCall(turn, text, safety))
-        allowed_steps.append(allowed)
-    return allowed_steps
+            if safety is not CallSafety.SAFE:
+                yield SkippedCall(turn, text, safety)
+
+
+def _replace_calls(steps: Sequence[Sequence[str]], replaced: Set[str]) -> list[list[str]]:
+    """Return the steps of a turn with `NOT_EXECUTED` for some calls."""
+    new_steps = []
+    for calls in steps:
+        new_steps.append([NOT_EXECUTED if text in replaced else text for text in calls])
+    return new_steps
 
 
 def _parse_execution(reply: dict[str, Any], skipped: list[SkippedCall]) -> Execution:

@@ -99,25 +99,35 @@ def compute_report_parts(
 
     Only some benchmarks combine the runs of a model, for example of its languages.
     """
-    from fcreview.importers.registry import find_importer
-
     errata = load_workspace_errata(session.workspace)
     selected_runs = session.select_runs(run)
     checks = {check.run: check for check in session.store.check_runs(selected_runs)}
 
     runs_by_model: defaultdict[tuple[str, str, str], list[ScoredRun]] = defaultdict(list)
     for scored in load_scored_runs(session.store.analysis, selected_runs, errata, quiet=quiet):
-        info = scored.row.info
         yield _make_run_part(scored, checks[scored.row.run])
-        importer = find_importer(info.benchmark)
-        if importer is not None and importer.combines_runs:
+        info = scored.row.info
+        if _combines_runs(info.benchmark):
             runs_by_model[info.benchmark, info.generation, info.model].append(scored)
 
     for scored_runs in runs_by_model.values():
-        metrics = compute_combined_metrics(scored_runs)
-        if metrics:
-            rows = [scored.row for scored in scored_runs]
-            yield ReportPart(_build_combined_fields(rows), metrics, combined_runs=rows)
+        part = _make_combined_part(scored_runs)
+        if part.metrics:
+            yield part
+
+
+def _combines_runs(benchmark: str) -> bool:
+    """Whether a benchmark has metrics of several runs together."""
+    from fcreview.importers.registry import find_importer
+
+    importer = find_importer(benchmark)
+    return importer is not None and importer.combines_runs
+
+
+def _make_combined_part(scored_runs: list[ScoredRun]) -> ReportPart:
+    rows = [scored.row for scored in scored_runs]
+    metrics = compute_combined_metrics(scored_runs)
+    return ReportPart(_build_combined_fields(rows), metrics, combined_runs=rows)
 
 
 def _make_run_part(scored: ScoredRun, check: RunCheck) -> ReportPart:
@@ -134,7 +144,24 @@ def load_scored_runs(
     *,
     quiet: bool = False,
 ) -> Iterator[ScoredRun]:
-    """Load the items of each run with their verdicts by source.
+    """Load the items of each run with their verdicts by source."""
+    items_of_runs = _load_items_of_runs(analysis, runs, errata)
+    n_items = sum(row.n_items for row in runs)
+    n_done = 0
+    with Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet) as progress:
+        for row in runs:
+            progress(row.run_name, n_done, n_items)
+            # This loads the items of the run that the progress names.
+            items = next(items_of_runs)
+            progress.erase()
+            yield ScoredRun(row, items)
+            n_done += row.n_items
+
+
+def _load_items_of_runs(
+    analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None
+) -> Iterator[ItemsBySource]:
+    """Load the items of one run after the other.
 
     Items with equal verdicts are combined where possible, which is faster. This needs a run whose
     metrics only count items, and a benchmark without corrected golden answers.
@@ -145,21 +172,15 @@ def load_scored_runs(
         combined_runs, _find_runs_with_parts(runs)
     )
 
-    n_items = sum(row.n_items for row in runs)
-    n_done = 0
-    with Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet) as progress:
-        for row in runs:
-            progress(row.run_name, n_done, n_items)
-            if row.run in combined_runs:
-                # The iterator yields the runs of `combined_runs`, which are in the order of this
-                # loop, so that the next one is always this run.
-                _, items = next(combined_items)
-            else:
-                has_errata = row.info.benchmark in corrected_benchmarks
-                items = analysis.fetch_scored_items(row.run, with_errata=has_errata)
-            progress.erase()
-            yield ScoredRun(row, items)
-            n_done += row.n_items
+    for row in runs:
+        if row.run in combined_runs:
+            # The iterator yields the runs of `combined_runs`, which are in the order of this
+            # loop, so that the next one is always this run.
+            _, items = next(combined_items)
+            yield items
+        else:
+            has_errata = row.info.benchmark in corrected_benchmarks
+            yield analysis.fetch_scored_items(row.run, with_errata=has_errata)
 
 
 def _find_corrected_benchmarks(
@@ -245,34 +266,46 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
 
     Empty if the benchmark defines none for these runs.
     """
-    from fcreview.importers import registry
-
-    def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
-        run_items = [
-            RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)
-        ]
-        return registry.compute_combined_metrics(run_items)
-
-    def compute_by_source(source: MetricSource) -> list[Metric]:
-        return compute_metrics([run.items[source] for run in runs])
-
-    def compute_without_incidents(source: MetricSource) -> list[Metric]:
-        return compute_metrics([omit_incidents(run.items[source]) for run in runs])
+    combined = _CombinedRuns(runs)
 
     # Each metric has a value for each source of verdicts, such as official and recomputed.
     sources = runs[0].items
-    metrics = summary.collect_metric_rows(compute_by_source, sources)
+    metrics = summary.collect_metric_rows(combined.compute_by_source, sources)
 
     # Items without an answer, for example after an API error, lower a metric. Show it without them.
     n_incidents = sum(count_incidents(run.items["official"]) for run in runs)
     if n_incidents:
         summary.add_values_without_incidents(
-            metrics, compute_without_incidents, sources, n_incidents
+            metrics, combined.compute_without_incidents, sources, n_incidents
         )
 
     corrected_items = [run.items["corrected"] for run in runs]
-    _set_disagreement_bounds(metrics, corrected_items, compute_metrics)
+    _set_disagreement_bounds(metrics, corrected_items, combined.compute_metrics)
     return metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _CombinedRuns:
+    """Runs of one model, from which a benchmark computes metrics together."""
+
+    runs: Sequence[ScoredRun]
+
+    def compute_by_source(self, source: MetricSource) -> list[Metric]:
+        """Compute the metrics from the verdicts of one source."""
+        return self.compute_metrics([run.items[source] for run in self.runs])
+
+    def compute_without_incidents(self, source: MetricSource) -> list[Metric]:
+        """Compute the metrics from the items that have an answer."""
+        return self.compute_metrics([omit_incidents(run.items[source]) for run in self.runs])
+
+    def compute_metrics(self, items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+        """Compute the metrics from these items of each run, in the order of the runs."""
+        from fcreview.importers import registry
+
+        run_items = []
+        for run, items in zip(self.runs, items_by_run, strict=True):
+            run_items.append(RunItems(run.row.info, items))
+        return registry.compute_combined_metrics(run_items)
 
 
 def _set_disagreement_bounds(
@@ -360,42 +393,75 @@ SOURCES_NOTE = (
 MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each run is folded.
 
 
+@dataclass(frozen=True, slots=True)
+class _ReportContents:
+    """What the sections of a report show."""
+
+    view: View
+    parts: Sequence[ReportPart]
+    rows: Sequence[RunRow]
+    queues: Sequence[sections.QueueSample]
+    figures: Sequence[RunFigures]
+    failures: Sequence[sections.DatasetFailures]
+    suspects: Sequence[Suspect]
+
+
 def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
     """Build the report page of all runs or of the run with this number, name or model.
 
     Raises StoreError if blind.
     """
-    # Collect what the sections show.
-    parts = list(compute_report_parts(session, run))
-    rows = [part.row for part in parts if part.row is not None]
-    view = session.build_view(queue="dataset", run=run)
-    queues = describe_queue_samples(session)
-    figures = _build_figures_of_runs(session, parts, has_queues=bool(queues))
-    failures = _collect_failures_by_dataset(session, view, rows)
-    suspects = fetch_ranked_suspects(session, run=run)
-    n_disagreements = len(session.store.analysis.fetch_disagreements(view))
+    contents = _collect_report_contents(session, run)
+    figures = contents.figures
+    n_disagreements = len(session.store.analysis.fetch_disagreements(contents.view))
+    suspect_counts = _count_suspects(contents.suspects)
 
     datasets = ", ".join(dict.fromkeys(run_figures.kind for run_figures in figures))
     return sections.ReportPage(
         title=f"{session.workspace.parent_folder.name}/ · {datasets}",
-        lead=[_describe_report(session, view, rows)],
-        cards=summary.build_summary_cards(figures, n_disagreements, _count_suspects(suspects)),
+        lead=[_describe_report(session, contents.view, contents.rows)],
+        cards=summary.build_summary_cards(figures, n_disagreements, suspect_counts),
         summary=[
             summary.build_category_section(figures),
-            summary.build_failure_reasons_section(failures),
+            summary.build_failure_reasons_section(contents.failures),
             summary.build_score_section(figures),
         ],
-        details=[
-            sections.build_check_section([part.check for part in parts if part.check is not None]),
-            _build_metrics_of_runs_section(session, parts, has_queues=bool(queues)),
-            sections.build_failures_section(failures),
-            sections.build_suspects_section(suspects),
-            _build_calibration_section(session, view),
-            _build_agreement_section(session, view),
-            sections.build_progress_section(_list_review_progress(rows), queues),
-            sections.build_item_selection_section(queues),
-        ],
+        details=_build_detail_sections(session, contents),
     )
+
+
+def _collect_report_contents(session: WorkspaceSession, run: str | None) -> _ReportContents:
+    parts = list(compute_report_parts(session, run))
+    rows = [part.row for part in parts if part.row is not None]
+    view = session.build_view(queue="dataset", run=run)
+    queues = describe_queue_samples(session)
+    return _ReportContents(
+        view,
+        parts=parts,
+        rows=rows,
+        queues=queues,
+        figures=_build_figures_of_runs(session, parts, has_queues=bool(queues)),
+        failures=_collect_failures_by_dataset(session, view, rows),
+        suspects=fetch_ranked_suspects(session, run=run),
+    )
+
+
+def _build_detail_sections(
+    session: WorkspaceSession, contents: _ReportContents
+) -> list[sections.Section]:
+    """Build the sections after the summary, in the order of the page."""
+    parts = contents.parts
+    queues = contents.queues
+    return [
+        sections.build_check_section([part.check for part in parts if part.check is not None]),
+        _build_metrics_of_runs_section(session, parts, has_queues=bool(queues)),
+        sections.build_failures_section(contents.failures),
+        sections.build_suspects_section(contents.suspects),
+        _build_calibration_section(session, contents.view),
+        _build_agreement_section(session, contents.view),
+        sections.build_progress_section(_list_review_progress(contents.rows), queues),
+        sections.build_item_selection_section(queues),
+    ]
 
 
 def _count_suspects(suspects: Sequence[Suspect]) -> summary.SuspectCounts:
@@ -432,16 +498,11 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
     November 2026`.
     """
     n_items = sum(row.n_items for row in rows)
-    reviewed = f"{sum(row.reviewed for row in rows):,} reviewed"
-    annotators = {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}
-    if annotators:
-        reviewed += f" by {format_count(len(annotators), 'annotator')}"
     now = datetime.now(UTC)
-
     parts = [
         format_count(len(rows), "run"),
         format_count(n_items, "item"),
-        reviewed,
+        _describe_reviews(session, view, rows),
         f"{now.day} {now:%B %Y, %H:%M} UTC",
         f"fcreview {__version__}",
     ]
@@ -450,6 +511,15 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
             f"policy {session.policy}: if annotators disagree, the majority verdict counts"
         )
     return " · ".join(parts)
+
+
+def _describe_reviews(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> str:
+    """Return `160 reviewed by 3 annotators`, or `0 reviewed`."""
+    n_reviewed = sum(row.reviewed for row in rows)
+    annotators = {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}
+    if not annotators:
+        return f"{n_reviewed:,} reviewed"
+    return f"{n_reviewed:,} reviewed by {format_count(len(annotators), 'annotator')}"
 
 
 def estimate_part_metrics(
@@ -517,24 +587,30 @@ def _build_metrics_section(
     part: ReportPart, estimates: summary.EstimateByMetric
 ) -> sections.Section:
     """Build the section with the metrics of a run or of combined runs: notes, then the tables."""
+    notes = _list_metrics_notes(part)
+    blocks: list[Any] = [sections.Paragraph(note) for note in notes]
+    value_columns = summary.list_value_columns(part.metrics)
+    for title, metrics in group_by_table(part.metrics).items():
+        blocks.append(summary.build_metric_table(title, metrics, estimates, value_columns))
+
+    name = "combined" if part.row is None else f"run {part.fields['run']}"
+    return sections.Section(f"{name}: {part.fields['run_name']}", blocks)
+
+
+def _list_metrics_notes(part: ReportPart) -> Iterator[str]:
+    """Yield what a reader of the metrics must know: the dataset, its size, and what is open."""
     fields = part.fields
     dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
     if fields["not_run"]:
         size_text = format_not_run(fields["n_items"], fields["expected_items"])
     else:
         size_text = format_count(fields["n_items"], "item")
+    yield f"{dataset}, {size_text}"
 
-    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {size_text}")]
     if part.row is not None and part.row.info.lacks_dataset:
-        blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
+        yield NO_DATASET_MESSAGE
     if any(metric.open_disagreements for metric in part.metrics):
-        blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
-    value_columns = summary.list_value_columns(part.metrics)
-    for title, metrics in group_by_table(part.metrics).items():
-        blocks.append(summary.build_metric_table(title, metrics, estimates, value_columns))
-
-    name = "combined" if part.row is None else f"run {fields['run']}"
-    return sections.Section(f"{name}: {fields['run_name']}", blocks)
+        yield summary.DISAGREEMENTS_NOTE
 
 
 def _collect_failures_by_dataset(
@@ -771,14 +847,7 @@ def format_metric_lines(
     For `page_width`, see `format_table`.
     """
     yield format_part_heading(run_fields)
-    if run_fields.get("problems"):
-        yield f"! {run_fields['problems']}: run fcreview check for details"
-    if run_fields["reviewed"]:
-        reviewed = format_count(run_fields["reviewed"], "item")
-        yield f"corrected: reviews of {reviewed} replace automatic verdicts"
-    if run_fields["by_erratum"]:
-        verdicts = format_count(run_fields["by_erratum"], "verdict")
-        yield f"corrected by erratum: {verdicts}, recomputed with accepted golden answers"
+    yield from _format_run_notes(run_fields)
     if any(metric.open_disagreements for metric in metrics):
         yield summary.DISAGREEMENTS_NOTE
 
@@ -788,6 +857,18 @@ def format_metric_lines(
         yield ""
         yield from format_figure(table, max_width=MAX_COLUMN_CELLS, page_width=page_width)
     yield ""
+
+
+def _format_run_notes(run_fields: dict[str, Any]) -> Iterator[str]:
+    """Yield the problems of a run, and what its corrected values rest on."""
+    if run_fields.get("problems"):
+        yield f"! {run_fields['problems']}: run fcreview check for details"
+    if run_fields["reviewed"]:
+        reviewed = format_count(run_fields["reviewed"], "item")
+        yield f"corrected: reviews of {reviewed} replace automatic verdicts"
+    if run_fields["by_erratum"]:
+        verdicts = format_count(run_fields["by_erratum"], "verdict")
+        yield f"corrected by erratum: {verdicts}, recomputed with accepted golden answers"
 
 
 def build_report_text(

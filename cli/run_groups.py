@@ -106,12 +106,7 @@ def _build_json(
 ) -> dict[str, Any]:
     """Build the JSON object of a group. All values are shares from 0 to 1."""
     info = benchmark.sources[summary.group.runs[0]].row.info
-    figures = []
-    for figure in summary.figures:
-        figures.append(
-            {"figure": figure.name, "value": figure.value, "low": figure.low, "high": figure.high}
-        )
-    fields: dict[str, Any] = {
+    return {
         "group": title.name,
         "benchmark": info.benchmark,
         "generation": info.generation,
@@ -120,23 +115,36 @@ def _build_json(
         "run_names": list(title.run_names),
         "values": list(summary.run_values),
         "spread": summary.spread,
-        "figures": figures,
+        "figures": _build_figures_json(summary),
         "questions": summary.n_questions,
         "left_out": summary.n_left_out,
         "unstable": summary.n_unstable,
         "clusters": summary.n_clusters,
-        "versus": None,
+        "versus": _build_versus_json(summary, groups),
     }
+
+
+def _build_figures_json(summary: GroupSummary) -> list[dict[str, Any]]:
+    figures = []
+    for figure in summary.figures:
+        figures.append(
+            {"figure": figure.name, "value": figure.value, "low": figure.low, "high": figure.high}
+        )
+    return figures
+
+
+def _build_versus_json(summary: GroupSummary, groups: Sequence[RunGroup]) -> dict[str, Any] | None:
+    """Build the comparison of a group with the best group. None for the best group itself."""
     versus = summary.versus_best
-    if versus is not None:
-        fields["versus"] = {
-            "group": groups[versus.best].name,
-            "questions": versus.n_questions,
-            "difference": versus.difference.value,
-            "low": versus.difference.low,
-            "high": versus.difference.high,
-            "p": versus.difference.p,
-            "p_holm": versus.p_holm,
-            "test": versus.difference.test,
-        }
-    return fields
+    if versus is None:
+        return None
+    return {
+        "group": groups[versus.best].name,
+        "questions": versus.n_questions,
+        "difference": versus.difference.value,
+        "low": versus.difference.low,
+        "high": versus.difference.high,
+        "p": versus.difference.p,
+        "p_holm": versus.p_holm,
+        "test": versus.difference.test,
+    }

@@ -102,28 +102,26 @@ def compute_rankings(
 
     The differences between these rankings show what a rank depends on.
     """
-    runs = [source.row.run for source in sources]
     # Which items are incidents, and which ones errata correct.
-    marks = analysis.fetch_ranking_marks(runs)
-    official = []
-    for source in sources:
-        outcomes = _fetch_outcomes(analysis, source)
-        # Recomputed verdicts may already be by errata. The first ranking is without them.
-        official.append(_undo_errata(outcomes, source, marks))
+    marks = analysis.fetch_ranking_marks([source.row.run for source in sources])
+    # Recomputed verdicts may already be by errata. The first ranking is without them.
+    official = [
+        _undo_errata(_fetch_outcomes(analysis, source), source, marks) for source in sources
+    ]
     without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
     with_errata = [_apply_errata(outcomes, marks) for outcomes in official]
 
     # Runs are compared on the questions that all of them answer.
     aligned = align_runs(official)
+    aligned_without_incidents = align_runs(without_incidents)
 
     n_runs = len(sources)
-    rankings = [
+    return [
         rank_by_verdicts("official", aligned.items, n_runs),
-        rank_by_verdicts("without incidents", align_runs(without_incidents).items, n_runs),
+        rank_by_verdicts("without incidents", aligned_without_incidents.items, n_runs),
         _rank_with_errata(official, with_errata),
+        *_rank_by_conventions(analysis, sources, official, aligned),
     ]
-    rankings += _rank_by_conventions(analysis, sources, official, aligned)
-    return rankings
 
 
 def fetch_official_outcomes(analysis: UnblindedAnalysis, source: RankedSource) -> list[ItemOutcome]:

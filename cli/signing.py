@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.stats.agreement_ratings import Rating
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.queue_file import QueueFile
@@ -168,16 +169,10 @@ def _describe_labels(
 
 def _describe_blindness(session: WorkspaceSession, row: RunRow, status: RunSampleStatus) -> str:
     """Say how many reviews of the sample are blind. An item with two reviewers counts twice."""
-    from fcreview.store.rows import View
-
+    # A review counts once, even if its item is in several queues.
     blind_by_review: dict[tuple[int, str], bool | None] = {}
-    for sample in status.samples:
-        for name in sample.queue_names:
-            # The view reads the items of the queue from a table, which this fills.
-            session.store.load_queue(name)
-            view = View(queue=name, runs=(row.run,))
-            for rating in session.store.analysis.fetch_ratings(view):
-                blind_by_review[rating.item, rating.annotator] = rating.blind
+    for rating in _fetch_sample_ratings(session, row, status):
+        blind_by_review[rating.item, rating.annotator] = rating.blind
 
     counts = Counter(blind_by_review.values())
     reviews = format_count(len(blind_by_review), "review")
@@ -185,6 +180,20 @@ def _describe_blindness(session: WorkspaceSession, row: RunRow, status: RunSampl
         f"{reviews} of sampled items: {counts[True]:,} blind, {counts[False]:,} with other verdicts"
         f" in view, {counts[None]:,} unknown"
     )
+
+
+def _fetch_sample_ratings(
+    session: WorkspaceSession, row: RunRow, status: RunSampleStatus
+) -> Iterator[Rating]:
+    """Fetch the verdicts of annotators on the items of each queue of a run's samples."""
+    from fcreview.store.rows import View
+
+    for sample in status.samples:
+        for name in sample.queue_names:
+            # The view reads the items of the queue from a table, which this fills.
+            session.store.load_queue(name)
+            view = View(queue=name, runs=(row.run,))
+            yield from session.store.analysis.fetch_ratings(view)
 
 
 def _describe_method(estimate: MetricEstimate, status: RunSampleStatus, seed: int) -> Iterator[str]:

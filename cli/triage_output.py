@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fcreview.cli.output import (
@@ -113,18 +114,13 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
 
     Without verdicts, the line says why there are none.
     """
-
-    def count_items(filter_term: str) -> int:
-        """Count the items of the view that also match a filter term, such as `incident:yes`."""
-        where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
-        return session.store.count_items(replace(view, where=where, queue="dataset"))
-
     verdicts = _VerdictCounts(session.store.count_by_official_and_recomputed(view))
     items = format_count(verdicts.n_items, "item")
     n_runs = len(view.runs) or session.n_runs
     if n_runs > 1:
         items += f" in {format_count(n_runs, 'run')}"
 
+    count_items = partial(_count_matching_items, session, view)
     rates = _format_rates(verdicts, count_items)
     has_verdicts = bool(rates or verdicts.has_recomputed or n_failing)
     if not has_verdicts:
@@ -138,6 +134,12 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
     parts += _format_incidents(count_items)
     parts += _format_verdict_differences(verdicts)
     return " · ".join(parts)
+
+
+def _count_matching_items(session: WorkspaceSession, view: View, filter_term: str) -> int:
+    """Count the items of a view that also match a filter term, such as `incident:any`."""
+    where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
+    return session.store.count_items(replace(view, where=where, queue="dataset"))
 
 
 def _format_incidents(count_items: Callable[[str], int]) -> list[str]:

@@ -410,23 +410,13 @@ CHOICES = {
 
 def _build_form_field(parameter: Any) -> FormField:
     """Build the field of a form from an option or argument of a command, as Click describes it."""
-    from fcreview.tui.commands import NO, FormField
+    from fcreview.tui.commands import FormField
 
     is_option = parameter.param_type_name == "option"
-    is_switch = is_option and parameter.is_flag
-
-    flag = ""
-    name = (parameter.metavar or parameter.name).lower()
-    if is_option:
-        # The long form of an option, such as `--limit`.
-        flag = max(parameter.opts, key=len)
-        name = flag.lstrip("-")
-
-    default = ""
-    if is_switch:
-        default = NO
-    elif parameter.default is not None:
-        default = str(parameter.default)
+    # An option goes by its long form, such as `--limit`.
+    flag = max(parameter.opts, key=len) if is_option else ""
+    name = flag.lstrip("-") if is_option else (parameter.metavar or parameter.name).lower()
+    default = _find_field_default(parameter)
 
     # `\b` keeps Click from wrapping a paragraph. The form wraps the text itself.
     help_text = (parameter.help or "").replace("\b", "")
@@ -436,9 +426,23 @@ def _build_form_field(parameter: Any) -> FormField:
         default=default,
         command_default=default,
         help=" ".join(help_text.split()),
-        is_switch=is_switch,
+        is_switch=_is_switch(parameter),
         is_path=parameter.metavar in FILE_METAVARS,
     )
+
+
+def _find_field_default(parameter: Any) -> str:
+    from fcreview.tui.commands import NO
+
+    if _is_switch(parameter):
+        return NO
+    if parameter.default is None:
+        return ""
+    return str(parameter.default)
+
+
+def _is_switch(parameter: Any) -> bool:
+    return parameter.param_type_name == "option" and bool(parameter.is_flag)
 
 
 def _find_parameters(command: str) -> list[Any]:

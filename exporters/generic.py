@@ -65,12 +65,18 @@ def write_runs(source: ExportSource, folder: Path) -> None:
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
             _append_record(record, detail, folder, file_by_run)
 
+    for note in _describe_changes(n_corrected, n_numbers_as_text):
+        source.print_note(note)
+
+
+def _describe_changes(n_corrected: int, n_numbers_as_text: int) -> Iterator[str]:
+    """Say how the export differs from the run files and the dataset."""
     if n_corrected:
         count = format_count(n_corrected, "golden answer")
-        source.print_note(f"{count} by annotators or errata")
+        yield f"{count} by annotators or errata"
     if n_numbers_as_text:
         count = format_count(n_numbers_as_text, "argument value")
-        source.print_note(f"{count} written as text, such as NaN or an integer beyond 64 bits")
+        yield f"{count} written as text, such as NaN or an integer beyond 64 bits"
 
 
 def _append_record(
@@ -119,33 +125,42 @@ def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = Fals
         is_corrected: Whether the golden calls were corrected. Then the recomputed verdict, which
             the old calls gave, is left out.
     """
+    golden_calls = None
+    if _has_golden_answer(item, golden, is_corrected):
+        golden_calls = [_make_golden_call(call) for call in golden]
+    error = None
+    if item.has_incident:
+        error = {"message": item.incident_text, "type": item.incident}
+
     record: JsonObject = {
         "id": item.id,
         "category": item.category,
         "group": item.group,
         "messages": list(_list_messages(item)),
         "tools": [{"type": "function", "function": doc} for doc in item.functions],
-    }
-    # An empty list of golden calls means that the model should make no call. Without any golden
-    # answer, the field is missing.
-    has_golden_calls = bool(golden) or item.rule is not None or is_corrected
-    if has_golden_calls:
-        record["golden"] = [_make_golden_call(call) for call in golden]
-
-    record["verdicts"] = []
-    for verdict in item.verdicts:
-        is_outdated = is_corrected and verdict.source == "rule"
-        if verdict.source in STATE_SOURCES and not is_outdated:
-            record["verdicts"].append(_make_verdict(verdict))
-    record |= {
+        "golden": golden_calls,
+        "verdicts": list(_list_verdicts(item, omits_recomputed=is_corrected)),
         "tokens_in": item.tokens_in,
         "tokens_out": item.tokens_out,
         "latency": item.latency,
+        "error": error,
+        "extra": _make_extra(item),
     }
-    if item.has_incident:
-        record["error"] = {"message": item.incident_text, "type": item.incident}
-    record["extra"] = _make_extra(item)
     return {name: value for name, value in record.items() if value is not None}
+
+
+def _has_golden_answer(item: Item, golden: Sequence[Call], is_corrected: bool) -> bool:
+    """An empty list of golden calls means that the model should make no call. Without any golden
+    answer, the field is missing.
+    """
+    return bool(golden) or item.rule is not None or is_corrected
+
+
+def _list_verdicts(item: Item, *, omits_recomputed: bool) -> Iterator[JsonObject]:
+    for verdict in item.verdicts:
+        is_omitted = omits_recomputed and verdict.source == "rule"
+        if verdict.source in STATE_SOURCES and not is_omitted:
+            yield _make_verdict(verdict)
 
 
 def _make_extra(item: Item) -> JsonObject:

@@ -47,11 +47,7 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> s
 
     With `has_patch`, it asks them to apply the patch beside it.
     """
-    entries_by_category: dict[tuple[str, str], list[ErrataEntry]] = {}
-    for entry in entries:
-        key = (entry.title or entry.benchmark, entry.category)
-        entries_by_category.setdefault(key, []).append(entry)
-
+    entries_by_category = _group_entries_by_category(entries)
     n_answers = format_count(len(entries), "golden answer")
     n_categories = format_count(len(entries_by_category), "category", "categories")
     advice = " Apply the patch to the dataset files." if has_patch else ""
@@ -70,6 +66,17 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> s
             lines += _format_issue_section(entry)
             lines.append("")
     return "\n".join(lines)
+
+
+def _group_entries_by_category(
+    entries: Sequence[ErrataEntry],
+) -> dict[tuple[str, str], list[ErrataEntry]]:
+    """Group corrections by the title of the benchmark and the category of the item."""
+    entries_by_category: dict[tuple[str, str], list[ErrataEntry]] = {}
+    for entry in entries:
+        key = (entry.title or entry.benchmark, entry.category)
+        entries_by_category.setdefault(key, []).append(entry)
+    return entries_by_category
 
 
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
@@ -253,7 +260,10 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     grouped = _group_fixes_by_dataset(source)
     resolved = ResolvedFixes(n_waiting=grouped.n_waiting)
     for dataset in grouped.datasets:
-        for applied in _apply_fixes_of_dataset(source, dataset, resolved):
+        corrections = _apply_fixes_of_dataset(source, dataset)
+        resolved.dataset |= corrections.dataset
+        resolved.copies |= corrections.copies
+        for applied in corrections.fixes.values():
             resolved.fixes.append(_build_resolved_fix(source, dataset, applied))
     return resolved
 
@@ -367,32 +377,43 @@ def _explain_why_not_accepted(label: Label) -> str | None:
     return DISPUTED_REASON if is_disputed or not has_fix else None
 
 
-def _apply_fixes_of_dataset(
-    source: ExportSource, dataset: _DatasetRuns, resolved: ResolvedFixes
-) -> Iterable[AppliedGoldenFix]:
-    """Correct the files of a dataset, and return the corrections that change something.
+@dataclass(frozen=True, slots=True)
+class _DatasetCorrections:
+    """The corrections of a dataset that change something, and the corrected files."""
 
-    The corrected files are added to `resolved`. All runs of the dataset get all corrections,
-    because runs may share a file. Each run then gives the same content of a shared file.
+    fixes: dict[ItemName, AppliedGoldenFix] = field(default_factory=dict)
+    dataset: dict[Path, bytes] = field(default_factory=dict)
+    copies: dict[Path, bytes] = field(default_factory=dict)
+    """Corrected run files that contain copies of golden answers."""
+
+    def add_fix(self, fix: AppliedGoldenFix) -> None:
+        """Add a correction. An item counts once, although each run of the dataset contains it."""
+        is_changed = canonical_json(fix.old) != canonical_json(fix.new)
+        if is_changed:
+            self.fixes.setdefault(fix.item, fix)
+
+
+def _apply_fixes_of_dataset(source: ExportSource, dataset: _DatasetRuns) -> _DatasetCorrections:
+    """Correct the files of a dataset.
+
+    All runs of the dataset get all corrections, because runs may share a file. Each run then gives
+    the same content of a shared file.
     """
-    applied_fixes: dict[ItemName, AppliedGoldenFix] = {}
+    corrections = _DatasetCorrections()
     for row, plan in zip(dataset.runs, dataset.plans, strict=True):
         fixes = _select_fixes_of_run(dataset, row)
         for change in source.benchmark_services.rewrite_golden(plan, fixes):
             if isinstance(change, AppliedGoldenFix):
-                # An item is reported once, although each run of the dataset contains it.
-                is_changed = canonical_json(change.old) != canonical_json(change.new)
-                if is_changed:
-                    applied_fixes.setdefault(change.item, change)
+                corrections.add_fix(change)
             elif isinstance(change, Unrepresentable):
                 # The files cannot express this correction.
                 run_name = f"{row.info.full_title}, {row.run_name}"
                 source.print_note(f"{run_name}: {change.description} ({change.count:,})")
             elif _has_copies_of_golden_answers(change.path, plan):
-                resolved.copies[change.path] = change.content
+                corrections.copies[change.path] = change.content
             else:
-                resolved.dataset[change.path] = change.content
-    return applied_fixes.values()
+                corrections.dataset[change.path] = change.content
+    return corrections
 
 
 def _has_copies_of_golden_answers(path: Path, plan: RunPlan) -> bool:
@@ -511,6 +532,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     resolved = collect_resolved_fixes(source)
     if not resolved.fixes:
         raise ExportError(f"no resolved golden fix to export. {resolved.advice}")
+
     dataset_root = _write_patch(folder / "golden.patch", resolved.dataset)
     if resolved.copies:
         run_root = _write_patch(folder / "run.patch", resolved.copies)
@@ -518,13 +540,8 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
             f"run.patch corrects the golden answers in the run files. Apply it in {run_root} with"
             f" git apply or patch -p1."
         )
-
-    changed_lines = []
-    entries = []
-    for fix in resolved.fixes:
-        changed_lines.append(orjson.dumps(fix.to_json_object(dataset_root)) + b"\n")
-        entries.append(fix.to_errata_entry())
-    (folder / "changed.jsonl").write_bytes(b"".join(changed_lines))
+    _write_list_of_fixes(folder / "changed.jsonl", resolved.fixes, dataset_root)
+    entries = [fix.to_errata_entry() for fix in resolved.fixes]
     report = format_issue_report(entries, has_patch=True)
     (folder / "issue.md").write_text(report, "utf-8")
 
@@ -533,6 +550,14 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
         " -p1."
     )
     source.counts = {"golden answer": len(resolved.fixes), "dataset file": len(resolved.dataset)}
+
+
+def _write_list_of_fixes(path: Path, fixes: Sequence[ResolvedFix], dataset_root: Path) -> None:
+    """Write a JSON line for each corrected golden answer."""
+    lines = []
+    for fix in fixes:
+        lines.append(orjson.dumps(fix.to_json_object(dataset_root)) + b"\n")
+    path.write_bytes(b"".join(lines))
 
 
 def _find_patch_root(files: Sequence[Path]) -> Path:

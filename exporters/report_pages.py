@@ -206,23 +206,38 @@ def render_html(page: ReportPage) -> str:
         "<body>",
         "<main>",
         f"<h1>{title}</h1>",
+        *_render_summary(page),
+        *_render_details(page),
+        "</main>",
+        f"<script>{SORT_SCRIPT}</script>",
+        "</body>",
+        "</html>",
+        "",
     ]
-    for text in page.lead:
-        lines.append(f'<p class="lead">{_escape_html(text)}</p>')
+    return "\n".join(lines)
 
-    lines.append('<div class="figures">')
-    lines += [_render_card(card) for card in page.cards]
-    lines.append("</div>")
+
+def _render_summary(page: ReportPage) -> Iterator[str]:
+    """Render the lead, the key figures and the sections of the summary."""
+    for text in page.lead:
+        yield f'<p class="lead">{_escape_html(text)}</p>'
+
+    yield '<div class="figures">'
+    for card in page.cards:
+        yield _render_card(card)
+    yield "</div>"
 
     max_printed_rows = _count_printed_rows(page.summary)
     for section in page.summary:
-        lines += _render_section(section, 2, max_printed_rows=max_printed_rows)
+        yield from _render_section(section, 2, max_printed_rows=max_printed_rows)
 
-    lines += ['<section class="details">', "<h2>Details</h2>"]
+
+def _render_details(page: ReportPage) -> Iterator[str]:
+    yield '<section class="details">'
+    yield "<h2>Details</h2>"
     for section in page.details:
-        lines += _render_details_section(section)
-    lines += ["</section>", "</main>", f"<script>{SORT_SCRIPT}</script>", "</body>", "</html>", ""]
-    return "\n".join(lines)
+        yield from _render_details_section(section)
+    yield "</section>"
 
 
 def _count_printed_rows(summary: Sequence[Section]) -> int:
@@ -418,31 +433,44 @@ def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
     def find_x(value: float) -> float:
         return WHISKER_WIDTH * (value - lowest) / scale_length
 
-    # The dot and the mark are drawn from their left edge, and centred on their value.
-    dot_left = find_x(whisker.value) - DOT_SIZE / 2
     mark = ""
     if whisker.official is not None:
-        mark_left = find_x(whisker.official) - MARK_WIDTH / 2
-        mark = (
-            f'<rect class="mark" x="{mark_left:.2f}" y="0" width="{MARK_WIDTH}"'
-            f' height="{WHISKER_HEIGHT}"/>'
-        )
+        mark = _render_official_mark(find_x(whisker.official))
+    line = _render_interval_line(find_x(whisker.low), find_x(whisker.high))
+    dot = _render_value_dot(find_x(whisker.value))
 
     # A dot at an end of the scale needs room beyond it.
     margin = DOT_SIZE // 2
     view_width = WHISKER_WIDTH + 2 * margin
-    dot_top = (WHISKER_HEIGHT - DOT_SIZE) // 2
     track_top = (WHISKER_HEIGHT - TRACK_THICKNESS) // 2
-    middle = WHISKER_HEIGHT // 2
-    low = find_x(whisker.low)
-    high = find_x(whisker.high)
     return (
         f'<svg viewBox="-{margin} 0 {view_width} {WHISKER_HEIGHT}" aria-hidden="true">'
         f'<rect class="track" x="0" y="{track_top}" height="{TRACK_THICKNESS}"'
         f' width="{WHISKER_WIDTH}"/>'
-        f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="{middle}" y2="{middle}"/>'
-        f'<rect class="dot" x="{dot_left:.2f}" y="{dot_top}" width="{DOT_SIZE}"'
-        f' height="{DOT_SIZE}" rx="{DOT_SIZE // 2}"/>{mark}</svg>'
+        f"{line}{dot}{mark}</svg>"
+    )
+
+
+def _render_interval_line(low_x: float, high_x: float) -> str:
+    middle = WHISKER_HEIGHT // 2
+    return f'<line class="line" x1="{low_x:.2f}" x2="{high_x:.2f}" y1="{middle}" y2="{middle}"/>'
+
+
+def _render_value_dot(x: float) -> str:
+    """Return a dot that is centred on `x`. SVG draws it as a square with round corners."""
+    left = x - DOT_SIZE / 2
+    top = (WHISKER_HEIGHT - DOT_SIZE) // 2
+    return (
+        f'<rect class="dot" x="{left:.2f}" y="{top}" width="{DOT_SIZE}"'
+        f' height="{DOT_SIZE}" rx="{DOT_SIZE // 2}"/>'
+    )
+
+
+def _render_official_mark(x: float) -> str:
+    """Return an upright mark that is centred on `x`."""
+    left = x - MARK_WIDTH / 2
+    return (
+        f'<rect class="mark" x="{left:.2f}" y="0" width="{MARK_WIDTH}" height="{WHISKER_HEIGHT}"/>'
     )
 
 

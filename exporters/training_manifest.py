@@ -5,6 +5,7 @@ far the labels agree, and how often the automatic verdicts are wrong.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from fcreview.stats.calibration import CalibrationMeasure, compute_calibrations
 if TYPE_CHECKING:
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.decontamination import BenchmarkMatch
+    from fcreview.store.label_fields import Split
     from fcreview.store.rows import RunRow
 
 FORMAT = 1
@@ -57,14 +59,7 @@ class RowFacts:
 
 def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
     """Build the JSON object of the manifest of rows that were just written."""
-    options = source.selection.training
     runs = [row for row in source.store.fetch_runs() if row.run in facts.rows_by_run]
-
-    # Rows that belong together are in the same split.
-    grouping = ""
-    if options.splits:
-        grouping = "question, conversation, siblings and equal texts"
-
     return {
         "fcreview_manifest": FORMAT,
         "fcreview": version("fcreview"),
@@ -82,16 +77,24 @@ def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
             "untrusted_verdicts_left_out": facts.untrusted_verdicts,
         },
         "rewards": facts.rewards.to_json(),
-        "splits": {
-            "rows": dict(facts.splits),
-            "shares": {split.name: split.share for split in options.splits},
-            "groups": grouping,
-        },
+        "splits": _describe_splits(source.selection.training.splits, facts),
         "decontamination": _describe_decontamination(source, facts),
         "runs": [_describe_run(source, row, facts) for row in runs],
         "annotators": dict(sorted(facts.annotators.items())),
         "agreement": _measure_agreement(source),
         "automatic_verdicts": _measure_automatic_verdicts(source),
+    }
+
+
+def _describe_splits(splits: Sequence[Split], facts: RowFacts) -> dict[str, Any]:
+    grouping = ""
+    if splits:
+        # Rows that belong together are in the same split.
+        grouping = "question, conversation, siblings and equal texts"
+    return {
+        "rows": dict(facts.splits),
+        "shares": {split.name: split.share for split in splits},
+        "groups": grouping,
     }
 
 

@@ -178,14 +178,17 @@ def _format_event_summary(event: dict[str, Any]) -> str:
         parts.append(f"tags {tags}")
     if event["golden_fix"] is not None:
         parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
-
-    status = event.get("golden_status")
-    if status == REJECTED:
-        parts.append("golden answer of the dataset stays")
-    elif status:
-        n_changes = count_changed_predictions(event.get("golden_verdicts"))
-        parts.append(f"golden fix {status}, changes {format_count(n_changes, 'verdict')}")
+    if event.get("golden_status"):
+        parts.append(_format_fix_status(event["golden_status"], event.get("golden_verdicts")))
     return " · ".join(parts)
+
+
+def _format_fix_status(status: str, new_verdicts: Any) -> str:
+    """Say whether a correction counts, and how many verdicts it changes."""
+    if status == REJECTED:
+        return "golden answer of the dataset stays"
+    n_changes = count_changed_predictions(new_verdicts)
+    return f"golden fix {status}, changes {format_count(n_changes, 'verdict')}"
 
 
 def _format_event_target(event: dict[str, Any]) -> str:

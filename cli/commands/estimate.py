@@ -451,22 +451,25 @@ def _explain_plan(first_plan: FirstPlan | None) -> Iterator[str]:
 
 def _print_plan_of_metric(estimate: MetricEstimate) -> None:
     """Print how many more labels a metric needs for each width of its interval."""
-    has_judges = any(goal.with_judges is not None for goal in estimate.plan)
+    heads = [f"plan for {format_cell(estimate.name)}", "further labels"]
     rows = []
     for goal in estimate.plan:
-        name = f"interval of ±{goal.half_width:g} points"
-        if goal.difference is not None:
-            name = f"difference of {goal.difference:g} points between two runs, labels of each run"
-        cells = [name, _format_planned_labels(goal.labels)]
-        if has_judges:
-            cells.append(_format_planned_labels(goal.with_judges))
-        rows.append(cells)
+        rows.append([_describe_goal(goal), _format_planned_labels(goal.labels)])
 
-    emit()
-    heads = [f"plan for {format_cell(estimate.name)}", "further labels"]
+    has_judges = any(goal.with_judges is not None for goal in estimate.plan)
     if has_judges:
         heads.append("with judges")
+        for row, goal in zip(rows, estimate.plan, strict=True):
+            row.append(_format_planned_labels(goal.with_judges))
+
+    emit()
     print_table(heads, rows, right_aligned=(1, 2) if has_judges else (1,))
+
+
+def _describe_goal(goal: PlannedLabels) -> str:
+    if goal.difference is not None:
+        return f"difference of {goal.difference:g} points between two runs, labels of each run"
+    return f"interval of ±{goal.half_width:g} points"
 
 
 def _format_planned_labels(labels: int | None) -> str:
@@ -477,25 +480,13 @@ def _print_estimate_tables(report: _EstimateReport, half_width: float) -> None:
     """Print the estimates of a run or of combined runs: a heading, facts about the sample, and a
     table of estimates for each table of metrics.
     """
-    rows = report.rows
     estimates = report.estimates
     sample_counts = count_sample_outcomes(report.statuses)
-    emit(_format_estimate_heading(rows))
-    own = _find_own_score(rows, estimates)
+    emit(_format_estimate_heading(report.rows))
+    own = _find_own_score(report.rows, estimates)
     if own is not None:
         emit(describe_own_metric(own, estimates))
-
-    n_incidents = sum(row.incidents for row in rows)
-    if n_incidents:
-        incidents = format_count(n_incidents, "incident")
-        emit(f"{incidents}: they keep the benchmark's verdict, and are in no sample")
-
-    if sample_counts["drawn"]:
-        emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
-        agreement_lines = describe_label_agreement(estimates, report.agreement)
-        emit_lines(f"labels: {line}" for line in agreement_lines)
-    if report.sources is not None:
-        emit_lines(f"sources: {line}" for line in describe_source_strata(report.sources))
+    emit_lines(_describe_sample(report, sample_counts))
 
     # Why figures are missing or are ranges.
     emit_lines(_explain_undecided_items(estimates, sample_counts))
@@ -510,6 +501,24 @@ def _print_estimate_tables(report: _EstimateReport, half_width: float) -> None:
     if any(estimate.plan for estimate in estimates):
         _print_plan(estimates, report.first_plan)
     emit()
+
+
+def _describe_sample(report: _EstimateReport, sample_counts: dict[str, int]) -> Iterator[str]:
+    """Yield what the estimates rest on: the items without an answer, the sample, the agreement of
+    its labels, and the automatic sources.
+    """
+    n_incidents = sum(row.incidents for row in report.rows)
+    if n_incidents:
+        incidents = format_count(n_incidents, "incident")
+        yield f"{incidents}: they keep the benchmark's verdict, and are in no sample"
+
+    if sample_counts["drawn"]:
+        yield "sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items())
+        for line in describe_label_agreement(report.estimates, report.agreement):
+            yield f"labels: {line}"
+    if report.sources is not None:
+        for line in describe_source_strata(report.sources):
+            yield f"sources: {line}"
 
 
 def _find_own_score(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate]) -> OwnScore | None:
@@ -562,18 +571,7 @@ def _explain_undecided_items(
     if not any(estimate.bounds for estimate in estimates):
         return
 
-    n_decided = sample_counts["decided"]
-    n_reviewed = sample_counts["drawn"] - sample_counts["not reviewed"]
-    n_undecided = n_reviewed - n_decided
-
-    # Less than 1 % can be much, compared with a narrow interval.
-    digits = 0 if 100 * n_undecided >= n_reviewed else 1
-    share = f"{100 * n_undecided / n_reviewed:.{digits}f} %"
-    verb = "is" if n_undecided == 1 else "are"
-    counts = (
-        f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample ({share}) {verb} undecided"
-    )
-
+    counts = _count_undecided_items(sample_counts)
     shows_only_range = any(estimate.is_bounds_headline for estimate in estimates)
     if shows_only_range:
         yield (
@@ -585,6 +583,21 @@ def _explain_undecided_items(
             f"{counts}. The interval treats undecided items like decided items with the same"
             " automatic verdict."
         )
+
+
+def _count_undecided_items(sample_counts: dict[str, int]) -> str:
+    """Return `3 of 120 reviewed items of the sample (2 %) are undecided`."""
+    n_reviewed = sample_counts["drawn"] - sample_counts["not reviewed"]
+    n_undecided = n_reviewed - sample_counts["decided"]
+
+    # Less than 1 % can be much, compared with a narrow interval.
+    percentage = 100 * n_undecided / n_reviewed
+    digits = 0 if percentage >= 1 else 1
+    verb = "is" if n_undecided == 1 else "are"
+    return (
+        f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample"
+        f" ({percentage:.{digits}f} %) {verb} undecided"
+    )
 
 
 MAX_LISTED_METRICS = 4
@@ -607,24 +620,28 @@ def _explain_missing_intervals(
     Either there is no random sample, which concerns all metrics, or single metrics cannot be
     estimated.
     """
-    from fcreview.stats.estimation import explain_missing_interval
-
     lacks_random_sample = any(estimate.method == "known only" for estimate in estimates)
     if lacks_random_sample:
         yield _explain_missing_random_sample(estimates, is_drawn=sample_counts["drawn"] > 0)
 
-    # Metrics with the same reason share a line.
-    names_by_reason: defaultdict[str, list[str]] = defaultdict(list)
-    for estimate in estimates:
-        if estimate.method in EXPLAINED_METHODS:
-            reason = explain_missing_interval(estimate.method, estimate.criteria)
-            names_by_reason[reason].append(estimate.name)
-    for reason, names in names_by_reason.items():
+    for reason, names in _group_metrics_by_missing_reason(estimates).items():
         listed = ", ".join(format_cell(name) for name in names[:MAX_LISTED_METRICS])
         n_more = len(names) - MAX_LISTED_METRICS
         if n_more > 0:
             listed += f" and {n_more} more"
         yield f"There is no confidence interval for {listed}: {reason}"
+
+
+def _group_metrics_by_missing_reason(estimates: Sequence[MetricEstimate]) -> dict[str, list[str]]:
+    """Return the names of the metrics without an interval, by the reason that they share."""
+    from fcreview.stats.estimation import explain_missing_interval
+
+    names_by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for estimate in estimates:
+        if estimate.method in EXPLAINED_METHODS:
+            reason = explain_missing_interval(estimate.method, estimate.criteria)
+            names_by_reason[reason].append(estimate.name)
+    return names_by_reason
 
 
 def _explain_missing_random_sample(estimates: Sequence[MetricEstimate], *, is_drawn: bool) -> str:

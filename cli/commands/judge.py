@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fcreview.cli.judge_clients import Endpoint, JudgeClient, JudgeRequest
     from fcreview.cli.judge_requests import JudgeResult
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.judging.reply import JudgeReply
     from fcreview.store.rows import QueueRow, View
     from fcreview.store.workspace import Workspace
 
@@ -458,28 +459,35 @@ class _JudgeJob:
 
         Raises UsageError if there is no labelled item.
         """
-        store = self.session.store
         view, max_examples = self._build_examples_view()
-        rows = list(iterate_item_rows(self.session, view, None))
-        labels = store.judgements.fetch_labels([row.item for row in rows], self.criterion)
-        candidates = [row.item for row in rows if row.item in labels and not row.is_incident]
-        if not candidates:
+        labels = self._fetch_labels(view)
+        if not labels:
             raise UsageError(
                 f"--examples {self.examples_from}: no item has a human verdict on"
                 f" {self.criterion}. Review items first"
             )
 
-        passing = [item for item in candidates if labels[item]]
-        failing = [item for item in candidates if not labels[item]]
+        passing = [item for item, passes in labels.items() if passes]
+        failing = [item for item, passes in labels.items() if not passes]
         numbers = _alternate(passing, failing)[:max_examples]
-        contents = store.judgements.fetch_contents(numbers)
+
+        contents = self.session.store.judgements.fetch_contents(numbers)
         examples = []
         labelled_items = []
-        for detail in store.read_details(numbers):
+        for detail in self.session.store.read_details(numbers):
             verdict = labels[detail.row.item]
             examples.append(JudgeExample(contents[detail.row.item], verdict=verdict))
             labelled_items.append(LabelledItem(detail.item, verdict))
         return _ChosenExamples(tuple(examples), format_examples(labelled_items))
+
+    def _fetch_labels(self, view: View) -> dict[int, bool]:
+        """Fetch the human verdicts on items that have an answer, in the order of the view."""
+        rows = list(iterate_item_rows(self.session, view, None))
+        numbers = [row.item for row in rows]
+        labels = self.session.store.judgements.fetch_labels(numbers, self.criterion)
+        return {
+            row.item: labels[row.item] for row in rows if row.item in labels and not row.is_incident
+        }
 
     def _build_examples_view(self) -> tuple[View, int]:
         """Return the items from which examples are taken, and the largest number of examples."""
@@ -567,17 +575,21 @@ def _describe_plan(plan: _JudgePlan) -> None:
     items = format_count(plan.n_pending, "item")
     print_message(f"{plan.job.name}: {items} to send to {target}")
 
-    left_out = []
-    if plan.n_known:
-        left_out.append(f"{plan.n_known:,} with a verdict")
-    if plan.n_examples:
-        left_out.append(f"{plan.n_examples:,} used as examples")
-    if plan.n_incidents:
-        left_out.append(f"{format_count(plan.n_incidents, 'incident')}")
-    if left_out:
-        print_message(f"not sent: {' · '.join(left_out)}")
+    unsent = list(_describe_unsent_items(plan))
+    if unsent:
+        print_message(f"not sent: {' · '.join(unsent)}")
     if plan.n_pending:
         print_message(_estimate_tokens(plan))
+
+
+def _describe_unsent_items(plan: _JudgePlan) -> Iterator[str]:
+    """Yield how many items are not sent for each reason."""
+    if plan.n_known:
+        yield f"{plan.n_known:,} with a verdict"
+    if plan.n_examples:
+        yield f"{plan.n_examples:,} used as examples"
+    if plan.n_incidents:
+        yield format_count(plan.n_incidents, "incident")
 
 
 def _estimate_tokens(plan: _JudgePlan) -> str:
@@ -752,35 +764,41 @@ def _record_result(
     plan: _JudgePlan, writer: JudgeWriter, result: JudgeResult[_PendingItem]
 ) -> None:
     """Append the verdict or the incident to the judge's file. It is on disk when this returns."""
-    content = result.request.subject.content
-    reply = result.reply
-    if reply is None:
-        failure = result.failure or JudgeFailure("connection", "no reply")
-        writer.append(
-            JudgeIncident(
-                plan.setup.id,
-                content=content,
-                kind=failure.kind,
-                text=str(failure),
-                time=_now(),
-                attempts=result.attempts,
-            )
-        )
-        return
-    writer.append(
-        Judgement(
-            plan.setup.id,
-            content=content,
-            criterion=plan.setup.criterion,
-            verdict=reply.verdict,
-            rationale=reply.rationale,
-            model=reply.model or plan.setup.model,
-            prompt_hash=plan.setup.prompt_hash,
-            time=_now(),
-            tokens_in=reply.usage.tokens_in,
-            tokens_out=reply.usage.tokens_out,
-            seconds=round(result.seconds, 3),
-        )
+    if result.reply is None:
+        writer.append(_make_incident(plan, result))
+    else:
+        writer.append(_make_judgement(plan, result, result.reply))
+
+
+def _make_incident(plan: _JudgePlan, result: JudgeResult[_PendingItem]) -> JudgeIncident:
+    """Return the record of an item that has no reply, with the reason."""
+    failure = result.failure or JudgeFailure("connection", "no reply")
+    return JudgeIncident(
+        plan.setup.id,
+        content=result.request.subject.content,
+        kind=failure.kind,
+        text=str(failure),
+        time=_now(),
+        attempts=result.attempts,
+    )
+
+
+def _make_judgement(
+    plan: _JudgePlan, result: JudgeResult[_PendingItem], reply: JudgeReply
+) -> Judgement:
+    """Return the record of a verdict, with the tokens and the time that it took."""
+    return Judgement(
+        plan.setup.id,
+        content=result.request.subject.content,
+        criterion=plan.setup.criterion,
+        verdict=reply.verdict,
+        rationale=reply.rationale,
+        model=reply.model or plan.setup.model,
+        prompt_hash=plan.setup.prompt_hash,
+        time=_now(),
+        tokens_in=reply.usage.tokens_in,
+        tokens_out=reply.usage.tokens_out,
+        seconds=round(result.seconds, 3),
     )
 
 

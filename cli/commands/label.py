@@ -34,6 +34,7 @@ from fcreview.model.wording import format_verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fcreview.model.golden_fix import GoldenStatus
     from fcreview.model.review import Event
     from fcreview.store.rows import ItemDetail, QueueRow
     from fcreview.store.sibling_fixes import SiblingFix
@@ -275,30 +276,30 @@ class ReviewOptions:
         Raises UsageError or CommandError if it does not.
         """
         _check_target(detail, self.target)
-        scale = _find_scale(detail, self.target, self.criterion)
-
-        fault = self.fault
-        if self.verdict == GOLDEN_WRONG:
-            # If the golden answer is wrong, the model's answer passes.
-            self._check_golden_wrong()
-            verdict: Any = True
-            fault = "golden"
-        else:
-            verdict = _parse_verdict(self.verdict, self.criterion, scale)
-
-        golden_fix = None
-        if self.golden_fix is not None:
-            golden_fix = _parse_golden_fix(self.golden_fix, detail, self.target, self.criterion)
         return Annotation(
             target=self.target,
             criterion=self.criterion,
-            verdict=verdict,
-            fault=fault,
+            verdict=self._parse_verdict(detail),
+            fault="golden" if self.verdict == GOLDEN_WRONG else self.fault,
             tags=self.tags,
             note=self.note,
-            golden_fix=golden_fix,
+            golden_fix=self._parse_golden_fix(detail),
             act="adjudicate" if self.is_adjudication else "review",
         )
+
+    def _parse_verdict(self, detail: ItemDetail) -> Any:
+        """Return the verdict as a value on the scale of the criterion."""
+        scale = _find_scale(detail, self.target, self.criterion)
+        if self.verdict == GOLDEN_WRONG:
+            self._check_golden_wrong()
+            # If the golden answer is wrong, the model's answer passes.
+            return True
+        return _parse_verdict(self.verdict, self.criterion, scale)
+
+    def _parse_golden_fix(self, detail: ItemDetail) -> dict[str, Any] | None:
+        if self.golden_fix is None:
+            return None
+        return _parse_golden_fix(self.golden_fix, detail, self.target, self.criterion)
 
     def _check_golden_wrong(self) -> None:
         if self.criterion != CORRECT or self.fault not in (None, "golden"):
@@ -314,25 +315,40 @@ EXECUTION_ADVICE = "Run fcreview errata rescore --execute after fcreview import 
 def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation) -> Annotation:
     """Return a review that corrects the golden answer, with the status of the correction and the
     verdicts that it changes.
-
-    The correction of an adjudicator or of the only annotator is accepted. With several annotators,
-    and in a team, it is a proposal.
     """
-    from fcreview.importers.registry import needs_execution, rescore
-    from fcreview.model.golden_fix import ACCEPTED, PROPOSED
+    from fcreview.importers.registry import rescore
+    from fcreview.model.golden_fix import ACCEPTED
     from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
 
-    status = PROPOSED
-    is_in_team = find_team_link(session.workspace) is not None
-    has_others = is_in_team or session.store.has_other_annotators(session.annotator)
-    if review.act == "adjudicate" or not has_others:
-        status = ACCEPTED
+    status = _choose_fix_status(session, review)
     effects = measure_run_effects(session.store, item, review.golden_fix or {}, rescore)
+    if status == ACCEPTED:
+        _warn_if_calls_need_execution(session, item)
+    return replace(review, golden_status=status, golden_verdicts=collect_changed_verdicts(effects))
+
+
+def _choose_fix_status(session: WorkspaceSession, review: Annotation) -> GoldenStatus:
+    """The correction of an adjudicator or of the only annotator is accepted. With several
+    annotators, and in a team, it is a proposal.
+    """
+    from fcreview.model.golden_fix import ACCEPTED, PROPOSED
+
+    if review.act == "adjudicate":
+        return ACCEPTED
+    is_in_team = find_team_link(session.workspace) is not None
+    if is_in_team or session.store.has_other_annotators(session.annotator):
+        return PROPOSED
+    return ACCEPTED
+
+
+def _warn_if_calls_need_execution(session: WorkspaceSession, item: int) -> None:
+    """Warn if the verdict of an item depends on executed calls, because none is executed here."""
+    from fcreview.importers.registry import needs_execution
+
     (row,) = session.store.fetch_rows([item])
     benchmark = session.store.runs[row.run].benchmark
-    if status == ACCEPTED and needs_execution(benchmark, row.category):
+    if needs_execution(benchmark, row.category):
         print_message("the calls are not executed, so no verdict changes. " + EXECUTION_ADVICE)
-    return replace(review, golden_status=status, golden_verdicts=collect_changed_verdicts(effects))
 
 
 def _warn_about_contradiction(session: WorkspaceSession, row: QueueRow) -> None:
@@ -397,19 +413,24 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
         raise UsageError("an incident concerns the whole item. Omit --target")
 
     verdicts = [verdict for verdict in detail.item.verdicts if verdict.criterion == criterion]
-    has_criterion = bool(verdicts) or criterion in UNIVERSAL_CRITERIA
+    if not verdicts and criterion not in UNIVERSAL_CRITERIA:
+        raise UsageError(_explain_missing_criterion(detail, criterion))
+
     # The automatic verdicts on the target decide the scale, else those on all parts of the item.
     values_on_target = [verdict.value for verdict in verdicts if verdict.target == target]
     all_values = [verdict.value for verdict in verdicts]
     scale = find_scale(criterion, values_on_target) or find_scale(criterion, all_values)
-    if has_criterion and scale is not None:
-        return scale
+    if scale is None:
+        # A criterion whose values form no scale cannot be labelled.
+        raise UsageError(_explain_missing_criterion(detail, criterion))
+    return scale
 
-    # The message lists the criteria that the item has. A criterion whose values form no scale
-    # cannot be labelled either.
+
+def _explain_missing_criterion(detail: ItemDetail, criterion: str) -> str:
+    """Return a message that lists the criteria that the item has."""
     criteria_of_item = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
     choices = ", ".join(dict.fromkeys([*UNIVERSAL_CRITERIA, *criteria_of_item]))
-    raise UsageError(f"this item has no criterion {criterion!r}. Choose {choices}")
+    return f"this item has no criterion {criterion!r}. Choose {choices}"
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:

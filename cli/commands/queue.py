@@ -205,11 +205,7 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     They say what a reader needs to draw the same sample again.
     """
     design = queue.design
-    unit = design.unit
-    size = f"{design.size:,} of {format_count(design.population, unit)}"
-    if design.stratify:
-        size += f", stratified by {sanitize(design.stratify)}"
-    yield f"{sanitize(queue.name)}: {size}, seed {design.seed}"
+    yield _describe_sample_size(queue)
     if design.sources:
         yield _describe_source_strata(design)
     if design.same_questions:
@@ -218,20 +214,33 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     if design.decides:
         yield "only questions of which these runs pass different numbers of items"
 
+    yield from _describe_sampling_frame(design)
+    item_filter = sanitize(design.where) or "all items"
+    yield f"filter: {item_filter} · created: {sanitize(queue.created)}"
+
+    if design.blind:
+        yield "The items are reviewed blind."
+    n_shared = format_count(design.overlap, design.unit)
+    n_duplicates = format_count(design.repeats, "hidden duplicate")
+    yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
+
+
+def _describe_sample_size(queue: QueueFile) -> str:
+    design = queue.design
+    size = f"{design.size:,} of {format_count(design.population, design.unit)}"
+    if design.stratify:
+        size += f", stratified by {sanitize(design.stratify)}"
+    return f"{sanitize(queue.name)}: {size}, seed {design.seed}"
+
+
+def _describe_sampling_frame(design: SampleDesign) -> Iterator[str]:
+    """Say which items could not be drawn, such as those of earlier queues."""
     if design.frame_text:
         yield f"sampling frame: {design.frame_text}"
     if design.excludes:
         n_excluded = format_count(design.n_excluded, "item")
         earlier_queues = sanitize(", ".join(design.excludes))
         yield f"{n_excluded} of earlier queues ({earlier_queues}) cannot be drawn again"
-    item_filter = sanitize(design.where) or "all items"
-    yield f"filter: {item_filter} · created: {sanitize(queue.created)}"
-
-    if design.blind:
-        yield "The items are reviewed blind."
-    n_shared = format_count(design.overlap, unit)
-    n_duplicates = format_count(design.repeats, "hidden duplicate")
-    yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
 
 
 def _describe_source_strata(design: SampleDesign) -> str:
@@ -385,10 +394,7 @@ def create_queue(
         seed=draw_seed() if seed is None else seed,
     )
 
-    if compare and decides:
-        raise UsageError("--compare and --decides exclude each other. Pass only one of them")
-    compared_runs = decides or split_at_commas(compare)
-
+    compared_runs = _list_compared_runs(compare, decides)
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
         request = QueueRequest(
@@ -413,13 +419,20 @@ def create_queue(
         file = write_queue(session.workspace, queue)
         _print_new_queue(session, queue, as_json=as_json)
 
-    if queue.design.decides:
-        print_message(DECIDING_QUESTIONS_NOTE)
-    elif _selects_by_verdict(queue.design.where):
-        print_message(VERDICT_FILTER_NOTE)
+    _warn_about_selection_by_verdict(queue.design)
     n_items = format_count(len(queue.items), "item")
     n_annotators = format_count(len(sharing.annotators), "annotator")
     print_message(f"queue {sanitize(name)} with {n_items} for {n_annotators} saved in {file}")
+
+
+def _list_compared_runs(compare: str, decides: tuple[str, str] | None) -> Sequence[str]:
+    """Return the names of the runs of a joint sample; none for other samples.
+
+    Raises UsageError if both options name runs.
+    """
+    if compare and decides:
+        raise UsageError("--compare and --decides exclude each other. Pass only one of them")
+    return decides or split_at_commas(compare)
 
 
 def _build_sampled_view(
@@ -465,6 +478,14 @@ DECIDING_QUESTIONS_NOTE = (
     "fcreview: the questions were selected by their automatic verdicts, so the sample shows whether"
     " the verdicts that decide the ranks are right. It has no interval for scores of the whole run"
 )
+
+
+def _warn_about_selection_by_verdict(design: SampleDesign) -> None:
+    """Warn if verdicts selected the items: scores of the whole run then have no interval."""
+    if design.decides:
+        print_message(DECIDING_QUESTIONS_NOTE)
+    elif _selects_by_verdict(design.where):
+        print_message(VERDICT_FILTER_NOTE)
 
 
 def _selects_by_verdict(where: str) -> bool:
@@ -682,29 +703,30 @@ def _find_sampled_run(
     Raises CommandError if the queue was drawn from several runs, or from none of these.
     """
     queue = session.load_queue_file(queue_name)
+    rows = session.select_runs(number_or_model)
+    statuses = [session.store.analysis.fetch_sample_status(row.run) for row in rows]
 
     matches: list[_SampledRun] = []
-    problems: list[str] = []
-    for row in session.select_runs(number_or_model):
-        status = session.store.analysis.fetch_sample_status(row.run)
-        problems.extend(status.problems)
+    for row, status in zip(rows, statuses, strict=True):
         for sample in status.samples:
             if queue_name in sample.queue_names:
                 matches.append(_SampledRun(row, status=status, sample=sample))
 
+    if not matches:
+        raise CommandError(_explain_missing_sample(queue, statuses))
     if len(matches) > 1:
         runs = format_run_choices([match.row for match in matches])
         raise CommandError(f"queue {queue_name} has items of several runs. Choose --run {runs}")
-    if not matches:
-        raise CommandError(_explain_missing_sample(queue, problems))
     return matches[0]
 
 
-def _explain_missing_sample(queue: QueueFile, problems: Sequence[str]) -> str:
-    """Return why no run has a sample of a queue. `problems` are the problems of all queues."""
-    for problem in problems:
-        if problem.startswith(f"queue {queue.name}:"):
-            return problem
+def _explain_missing_sample(queue: QueueFile, statuses: Sequence[RunSampleStatus]) -> str:
+    """Return why none of the runs with these statuses has a sample of a queue."""
+    for status in statuses:
+        for problem in status.problems:
+            # A status has the problems of all queues.
+            if problem.startswith(f"queue {queue.name}:"):
+                return problem
     return f"queue {queue.name} has no items in these runs. Choose other runs"
 
 

@@ -65,6 +65,7 @@ from fcreview.model.wording import (
 )
 
 if TYPE_CHECKING:
+    from fcreview.cli.dask_cluster import PartOutcome
     from fcreview.model.item import Run
     from fcreview.run_plan import DiscoveredRuns, RunPlan
     from fcreview.store.lake.writer import LakePart
@@ -136,11 +137,8 @@ def import_(
     config = load_config()
     if lake is not None:
         outcome = _import_to_lake(options, config, lake, part=part, dask=dask)
-    elif part is not None:
-        raise UsageError("--part needs --lake DIR")
-    elif dask is not None:
-        raise UsageError("--dask needs --lake DIR")
     else:
+        _check_options_without_lake(part, dask)
         outcome = _import_to_workspace(options, config)
 
     summary = outcome.summary
@@ -176,6 +174,14 @@ class _ImportOutcome:
     """Folder of the workspace, or folder or address of the lake."""
     check_command: str
     """Command that shows the problems of the imported runs."""
+
+
+def _check_options_without_lake(part: str | None, dask: str | None) -> None:
+    """Raise UsageError for options that only an import into a lake has."""
+    if part is not None:
+        raise UsageError("--part needs --lake DIR")
+    if dask is not None:
+        raise UsageError("--dask needs --lake DIR")
 
 
 def _import_to_workspace(options: WorkspaceOptions, config: Config) -> _ImportOutcome:
@@ -248,20 +254,25 @@ def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     """
     discovered = discover_runs(options, config)
     n_runs = len(discovered.plans)
-    if options.name is None or n_runs <= 1:
-        return discovered
+    if options.name is not None and n_runs > 1:
+        raise UsageError(
+            f"--name is for one run, but {n_runs} were found. Pass the path of one:"
+            f" {_list_run_choices(discovered.plans)}"
+        )
+    return discovered
 
-    # The message lists the runs, so that the user can choose one.
-    names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
+
+def _list_run_choices(plans: Sequence[RunPlan]) -> str:
+    """Return the names and paths of the first runs, so that the user can choose one."""
+    names = build_run_names(dict(enumerate(plan.run for plan in plans)))
     choices = []
-    for number, plan in enumerate(discovered.plans[:MAX_LISTED_RUNS]):
+    for number, plan in enumerate(plans[:MAX_LISTED_RUNS]):
         choices.append(f"{names[number]} ({sanitize(plan.run.path)})")
     listed = ", ".join(choices)
-    if n_runs > MAX_LISTED_RUNS:
-        listed += f" and {n_runs - MAX_LISTED_RUNS} more"
-    raise UsageError(
-        f"--name is for one run, but {n_runs} were found. Pass the path of one: {listed}"
-    )
+    n_more = len(plans) - MAX_LISTED_RUNS
+    if n_more > 0:
+        listed += f" and {n_more} more"
+    return listed
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
@@ -288,19 +299,22 @@ def _print_import_summary(
     for severity in SEVERITIES:
         issues_of_severity = [issue for issue in issues if issue["severity"] == severity]
         _print_issues(issues_of_severity, severity)
+    _print_omitted_issues(_count_issues_of_unchanged_runs(rows, issues))
 
-    n_omitted = _count_issues_of_unchanged_runs(rows, issues)
+    n_items = format_count(sum(row["items"] for row in rows), "item")
+    n_runs = format_count(len(rows), "run")
+    emit()
+    emit(f"{n_items} in {n_runs}, {seconds:.1f} s, saved in {format_cell(location)}")
+
+
+def _print_omitted_issues(n_omitted: int) -> None:
+    """Say where to find the issues of runs that were imported earlier, if there are any."""
     if n_omitted > 0:
         emit()
         emit(
             f"The list omits {format_count(n_omitted, 'issue')} of unchanged runs. Use fcreview sql"
             " to query the table import_issues"
         )
-
-    n_items = format_count(sum(row["items"] for row in rows), "item")
-    n_runs = format_count(len(rows), "run")
-    emit()
-    emit(f"{n_items} in {n_runs}, {seconds:.1f} s, saved in {format_cell(location)}")
 
 
 def _print_run_table(rows: list[dict[str, Any]]) -> None:
@@ -408,11 +422,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     """
     if not issues:
         return
-
-    issues_by_kind: dict[str, list[dict[str, Any]]] = {}
-    for issue in issues:
-        issues_by_kind.setdefault(_get_issue_kind(issue), []).append(issue)
-    groups = sorted(issues_by_kind.values(), key=len, reverse=True)
+    groups = _group_issues_by_kind(issues)
 
     emit()
     emit(format_count(len(issues), severity))
@@ -422,6 +432,14 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     n_more_kinds = len(groups) - MAX_KINDS
     if n_more_kinds > 0:
         emit(f"  … {n_more_kinds} more kinds of issues. Use --json to list all issues")
+
+
+def _group_issues_by_kind(issues: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the issues of each kind, the most frequent kind first."""
+    issues_by_kind: dict[str, list[dict[str, Any]]] = {}
+    for issue in issues:
+        issues_by_kind.setdefault(_get_issue_kind(issue), []).append(issue)
+    return sorted(issues_by_kind.values(), key=len, reverse=True)
 
 
 def _format_issue_location(group: list[dict[str, Any]]) -> str:
@@ -630,7 +648,6 @@ def _import_on_cluster(
     """
     from fcreview.cli.dask_cluster import run_parts_on_cluster
     from fcreview.store.lake.writer import LakePart
-    from fcreview.store.rows import ImportSummary
 
     worker_options = _make_paths_absolute(options)
 
@@ -638,24 +655,34 @@ def _import_on_cluster(
         """Return the function of a part and its arguments, which are sent to a worker."""
         return import_part_on_worker, worker_options, location, LakePart(number, count)
 
+    outcomes = run_parts_on_cluster(scheduler, n_parts, make_call)
+    _check_all_parts_succeeded(outcomes)
+    return _merge_parts([outcome.result for outcome in outcomes if outcome.result is not None])
+
+
+def _check_all_parts_succeeded(outcomes: Sequence[PartOutcome[Any]]) -> None:
+    """Raise CommandError with the error of the first part that failed."""
+    failures = [outcome for outcome in outcomes if outcome.result is None]
+    if failures:
+        first = failures[0]
+        raise CommandError(
+            f"{len(failures)} of {len(outcomes)} parts failed. The lake contains the other parts."
+            f" part {first.number}/{len(outcomes)}: {first.error}"
+        )
+
+
+def _merge_parts(
+    results: Sequence[tuple[ImportSummary, ScoresByRun]],
+) -> tuple[ImportSummary, ScoresByRun]:
+    """Join the summaries of all parts, and the counts of verdicts of their runs."""
+    from fcreview.store.rows import ImportSummary
+
     summary = ImportSummary()
     scores: ScoresByRun = {}
-    failures = []
-    outcomes = run_parts_on_cluster(scheduler, n_parts, make_call)
-    for outcome in outcomes:
-        if outcome.result is None:
-            failures.append(f"part {outcome.number}/{len(outcomes)}: {outcome.error}")
-            continue
-        summary_of_part, scores_of_part = outcome.result
+    for summary_of_part, scores_of_part in results:
         summary.runs += summary_of_part.runs
         _add_new_issues(summary, summary_of_part.issues)
         scores |= scores_of_part
-
-    if failures:
-        raise CommandError(
-            f"{len(failures)} of {len(outcomes)} parts failed. The lake contains the other parts."
-            f" {failures[0]}"
-        )
     return summary, scores
 
 

@@ -82,16 +82,11 @@ class EvidenceReader:
         `fixes` are the same correction in several runs. With `has_trials`, the other items of the
         conversation are trials of the same question.
         """
-        opinions: list[dict[str, Any]] = []
-        authors: set[str] = set()
-        for fix_of_run in fixes:
-            opinions += fix_of_run.label["opinions"]
-            authors.update(list_fix_authors(fix_of_run.label))
+        rows = self._fetch_rows(fixes, has_trials=has_trials)
+        passing_rows = [row for row in rows if get_official_or_recomputed_verdict(row) is True]
 
         # The fixes are equal, so any of them shows what changes.
         fix = fixes[0]
-        rows = self._fetch_rows(fixes, has_trials=has_trials)
-        passing_rows = [row for row in rows if get_official_or_recomputed_verdict(row) is True]
         effects = self._measure_effects(fix)
         suspect = self._suspects.get(self._get_question_key(fix))
         return UpstreamEvidence(
@@ -101,9 +96,9 @@ class EvidenceReader:
             newly_failing=_list_newly_judged_runs(effects, passing=False),
             n_rescored=sum(effect.rescored.verdict is not None for effect in effects),
             judges=self._count_judge_verdicts(rows),
-            annotations=[_make_annotation(opinion) for opinion in opinions],
+            annotations=_list_annotations(fixes),
             resolution=RESOLUTION_TEXTS.get(fix.label["decided_by"], UNANIMOUS_TEXT),
-            authors=sorted(authors),
+            authors=_list_authors(fixes),
             suspect_reasons=_list_reasons(suspect),
             alternative=_describe_alternative(suspect),
             siblings=self._find_siblings(fix),
@@ -167,6 +162,23 @@ class EvidenceReader:
             if any(question.key == key for question in group):
                 return [question for question in group if question.key != key]
         return []
+
+
+def _list_annotations(fixes: Sequence[ResolvedFix]) -> list[Annotation]:
+    """Return what each annotator recorded about the items of the fixes."""
+    annotations = []
+    for fix in fixes:
+        for opinion in fix.label["opinions"]:
+            annotations.append(_make_annotation(opinion))
+    return annotations
+
+
+def _list_authors(fixes: Sequence[ResolvedFix]) -> list[str]:
+    """Return the names of all authors of the fixes, each once."""
+    authors: set[str] = set()
+    for fix in fixes:
+        authors.update(list_fix_authors(fix.label))
+    return sorted(authors)
 
 
 def _list_newly_judged_runs(effects: Sequence[RunEffect], *, passing: bool) -> list[str]:

@@ -98,11 +98,14 @@ def write_records(source: ExportSource, folder: Path) -> None:
         figures = [*_list_pass_rates(source, row), *_list_metrics(row, scores_by_run[row.run])]
         record = _make_record(source, row, record_id, figures)
         developer = source.selection.publication.developer
-        path = folder / _make_path(row.info, record_id, developer)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(to_plain_json(record), ensure_ascii=False, indent=1)
-        path.write_text(f"{text}\n", "utf-8", "backslashreplace")
+        _write_record(folder / _make_path(row.info, record_id, developer), record)
     source.counts["record"] = used_identities.total()
+
+
+def _write_record(path: Path, record: JsonObject) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(to_plain_json(record), ensure_ascii=False, indent=1)
+    path.write_text(f"{text}\n", "utf-8", "backslashreplace")
 
 
 def _list_pass_rates(source: ExportSource, row: RunRow) -> Iterator[Figure]:
@@ -136,17 +139,9 @@ def _list_pass_rates_of_items(
 
     `source` names the verdicts.
     """
-    items_by_category: dict[str, list[AlignedItem]] = {}
-    for item in items:
-        items_by_category.setdefault(item.question_key.category, []).append(item)
-
     # The outcomes of the items are those of a single run.
     only_run = RunGroup(row.run_name, runs=[0])
-    # The whole run has the empty text as its category.
-    parts = {"": list(items)}
-    if len(items_by_category) > 1:
-        parts |= items_by_category
-    for category, items_of_part in parts.items():
+    for category, items_of_part in _divide_by_category(items).items():
         (summary,) = summarize_groups(items_of_part, [only_run])
         score = _make_pass_rate_score(row, summary, is_whole_run=not category)
         if score is None:
@@ -161,6 +156,20 @@ def _list_pass_rates_of_items(
             source=source,
             score=score,
         )
+
+
+def _divide_by_category(items: Sequence[AlignedItem]) -> dict[str, list[AlignedItem]]:
+    """Return the items of each category after all items, whose category is the empty text.
+
+    A single category would repeat the whole run, so it is left out.
+    """
+    items_by_category: dict[str, list[AlignedItem]] = {}
+    for item in items:
+        items_by_category.setdefault(item.question_key.category, []).append(item)
+    parts = {"": list(items)}
+    if len(items_by_category) > 1:
+        parts |= items_by_category
+    return parts
 
 
 def _make_pass_rate_score(
@@ -252,14 +261,9 @@ def _make_estimated_score(metric: MetricRow, estimate: MetricEstimate) -> Score 
     If many sampled items are undecided, it is the range of the value.
     """
     value = _scale(metric, estimate.estimated)
-    ends = (estimate.low, estimate.high)
-    method = f"fcreview estimate, {estimate.method}"
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        ends = estimate.bounds
-        method += "; from all undecided items failing to all passing"
-
-    low = _scale(metric, ends[0])
-    high = _scale(metric, ends[1])
+    interval = _choose_interval(estimate)
+    low = _scale(metric, interval.low)
+    high = _scale(metric, interval.high)
     if value is None or low is None or high is None:
         return None
 
@@ -268,13 +272,30 @@ def _make_estimated_score(metric: MetricRow, estimate: MetricEstimate) -> Score 
         estimate.n_random,
         low=low,
         high=high,
-        method=method,
+        method=interval.method,
         has_bounds=_has_bounds(metric, value),
         details={
             "reviewed_items": estimate.n_known,
             "undecided_items": estimate.n_undecided,
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    low: float | None
+    high: float | None
+    method: str
+
+
+def _choose_interval(estimate: MetricEstimate) -> _Interval:
+    """Return the range of the value if too many items are undecided, else the interval."""
+    method = f"fcreview estimate, {estimate.method}"
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+        range_method = f"{method}; from all undecided items failing to all passing"
+        return _Interval(low, high, method=range_method)
+    return _Interval(estimate.low, estimate.high, method=method)
 
 
 def _scale(metric: MetricRow, value: float | None) -> float | None:

@@ -167,17 +167,23 @@ def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
         return []
 
     best = max(group, key=lambda run: _sort_key(run.pass_rate))
-    _, n_official_verdicts = best.official
-    _, n_stated_verdicts = best.stated
-    has_official_verdicts = n_official_verdicts > 0 or n_stated_verdicts > 0
-    source = "official" if has_official_verdicts else "recomputed"
-    label = f"Items passed, {source}"
-    if len(group) > 1:
-        label = f"Best of {len(group):,} runs, {source}"
     rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
     n_tied = sum(run.is_tied for run in group)
     note = " · ".join(_list_best_run_notes(best, n_tied))
-    return [Card(label, value=rate, note=note), _build_estimate_card(best)]
+    best_run_card = Card(_format_best_run_label(best, len(group)), value=rate, note=note)
+    return [best_run_card, _build_estimate_card(best)]
+
+
+def _format_best_run_label(best: RunFigures, n_runs: int) -> str:
+    """Return `Best of 4 runs, official`, with the source of the verdicts of the rate."""
+    _, n_official_verdicts = best.official
+    _, n_stated_verdicts = best.stated
+    source = "recomputed"
+    if n_official_verdicts > 0 or n_stated_verdicts > 0:
+        source = "official"
+    if n_runs == 1:
+        return f"Items passed, {source}"
+    return f"Best of {n_runs:,} runs, {source}"
 
 
 def _find_largest_group(runs: Sequence[RunFigures]) -> list[RunFigures]:
@@ -224,19 +230,15 @@ def _build_estimate_card(run: RunFigures) -> Card:
 
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
+        value = format_pass_rate_estimate(estimate)
         undecided = format_count(estimate.n_undecided, "undecided item")
         note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
-        note += _list_estimate_limits(run)
-        return Card(title, value=format_pass_rate_estimate(estimate), note=note)
-
-    half_width = (estimate.high - estimate.low) / 2
-    interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
-    note = f"95 % interval {interval}, from {sampled}{_list_estimate_limits(run)}"
-    return Card(
-        title,
-        value=f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}",
-        note=note,
-    )
+    else:
+        half_width = (estimate.high - estimate.low) / 2
+        value = f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}"
+        interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
+        note = f"95 % interval {interval}, from {sampled}"
+    return Card(title, value=value, note=note + _list_estimate_limits(run))
 
 
 def _list_estimate_limits(run: RunFigures) -> str:
@@ -286,25 +288,30 @@ def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator
 
     Only the largest categories have a column, the largest first, as on the overview of the app.
     """
-    n_items_by_category: Counter[str] = Counter()
-    for run in runs:
-        for name, (n_items, _) in run.categories.items():
-            n_items_by_category[name] += n_items
-    shown_names = [name for name, _ in n_items_by_category.most_common(MAX_CATEGORIES)]
-
     columns = [make_name_column(dataset), make_items_column()]
     columns.append(RunColumn("items passed", lambda run: Cell(_format_overall_rate(run))))
     if any(run.incidents for run in runs):
         columns.append(make_without_incidents_column())
+
     # The columns of the categories are coloured by their rates.
     n_columns_without_heat = len(columns)
-    columns += [_make_category_column(name) for name in shown_names]
+    categories = _list_categories(runs)
+    columns += [_make_category_column(name) for name in categories[:MAX_CATEGORIES]]
     yield replace(build_run_table(columns, runs), heat_from=n_columns_without_heat)
 
-    n_more = len(n_items_by_category) - len(shown_names)
-    if n_more:
+    n_more = len(categories) - MAX_CATEGORIES
+    if n_more > 0:
         more = format_count(n_more, "smaller category", "smaller categories")
         yield Paragraph(f"{more} not shown.")
+
+
+def _list_categories(runs: Sequence[RunFigures]) -> list[str]:
+    """Return the names of the categories, that with most items in all runs first."""
+    n_items_by_category: Counter[str] = Counter()
+    for run in runs:
+        for name, (n_items, _) in run.categories.items():
+            n_items_by_category[name] += n_items
+    return [name for name, _ in n_items_by_category.most_common()]
 
 
 def _format_overall_rate(run: RunFigures) -> str:
@@ -443,20 +450,25 @@ def collect_metric_rows(
     for source in sources:
         for metric in compute_metrics(source):
             if metric.key not in rows:
-                rows[metric.key] = MetricRow(
-                    metric.table,
-                    name=metric.name,
-                    unit=metric.unit,
-                    level=metric.level,
-                    note=metric.note,
-                    digits=metric.digits,
-                    counted=metric.counted_noun,
-                    of=metric.total,
-                )
+                rows[metric.key] = _make_empty_row(metric)
             row = rows[metric.key]
             row.values[source] = metric.value
             row.n[source] = metric.n
     return list(rows.values())
+
+
+def _make_empty_row(metric: Metric) -> MetricRow:
+    """Return a row that describes a metric, and has no values yet."""
+    return MetricRow(
+        metric.table,
+        name=metric.name,
+        unit=metric.unit,
+        level=metric.level,
+        note=metric.note,
+        digits=metric.digits,
+        counted=metric.counted_noun,
+        of=metric.total,
+    )
 
 
 def add_values_without_incidents(
@@ -622,16 +634,8 @@ def build_metric_table(
     if any(row.open_disagreements for row in rows):
         columns.append(MetricColumn(OPEN_DISAGREEMENTS, format_open_disagreements))
     if any(row.key in estimates for row in rows):
-        columns.append(
-            MetricColumn(ESTIMATE_TITLE, lambda row: _format_estimate_cell(estimates.get(row.key)))
-        )
-    columns.append(
-        MetricColumn(
-            "over",
-            lambda row: _format_metric_remarks(row, estimates.get(row.key)),
-            align_right=False,
-        )
-    )
+        columns.append(_make_estimate_column(estimates))
+    columns.append(_make_remarks_column(estimates))
 
     table_columns = [Column(column.title, align_right=column.align_right) for column in columns]
     table_rows = []
@@ -639,6 +643,20 @@ def build_metric_table(
         cells = [column.format_cell(row) for column in columns]
         table_rows.append(make_row(cells, level=row.level))
     return Table(table_columns, table_rows)
+
+
+def _make_estimate_column(estimates: EstimateByMetric) -> MetricColumn:
+    def format_cell(row: MetricRow) -> str:
+        return _format_estimate_cell(estimates.get(row.key))
+
+    return MetricColumn(ESTIMATE_TITLE, format_cell)
+
+
+def _make_remarks_column(estimates: EstimateByMetric) -> MetricColumn:
+    def format_cell(row: MetricRow) -> str:
+        return _format_metric_remarks(row, estimates.get(row.key))
+
+    return MetricColumn("over", format_cell, align_right=False)
 
 
 def _make_value_column(source: MetricSource) -> MetricColumn:

@@ -263,24 +263,36 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
     writer = _RowWriter(source, "sft", out)
     digests_of_corrected_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source, writer.facts):
-        messages = _select_corrected_messages(item, options)
-        is_corrected = messages is not None
-        if messages is None:
-            messages = _select_training_messages(item, options)
-        if messages is None:
+        example = _choose_sft_example(item, options)
+        if example is None:
             continue
 
-        reply_kind = "golden" if is_corrected else "model"
-        content = {"messages": _encode_messages(messages, options), "reply": reply_kind}
-        if is_corrected:
+        content = {
+            "messages": _encode_messages(example.messages, options),
+            "reply": example.reply_kind,
+        }
+        if example.is_corrected:
             # The runs of several models give the same row, because its reply is not theirs.
             digest = _hash_row(content, item)
             if digest in digests_of_corrected_rows:
                 continue
             digests_of_corrected_rows.add(digest)
-        row = _build_row(item, content, options, is_corrected=is_corrected)
-        writer.write(item, row, is_corrected=is_corrected)
+        row = _build_row(item, content, options, is_corrected=example.is_corrected)
+        writer.write(item, row, is_corrected=example.is_corrected)
     _set_counts_and_descriptions(source, writer)
+
+
+def _choose_sft_example(item: _ReviewedItem, options: TrainingOptions) -> _LabelledReply | None:
+    """Return the conversation with the corrected golden reply, else with the right reply of the
+    model. None if an item has neither.
+    """
+    corrected_messages = _select_corrected_messages(item, options)
+    if corrected_messages is not None:
+        return _LabelledReply(corrected_messages, is_right=True, is_corrected=True)
+    messages = _select_training_messages(item, options)
+    if messages is not None:
+        return _LabelledReply(messages, is_right=True)
+    return None
 
 
 def write_kto_rows(source: ExportSource, out: Sink) -> None:
@@ -296,22 +308,24 @@ def write_kto_rows(source: ExportSource, out: Sink) -> None:
     written_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source, writer.facts):
         for example in _list_kto_examples(item, options, writer.facts):
-            *prompt, reply = example.messages
-            content = {
-                "prompt": _encode_messages(prompt, options),
-                "completion": _encode_messages([reply], options),
-                "label": example.is_right,
-                "reply": "golden" if example.is_corrected else "model",
-            }
-
+            content = _make_kto_content(example, options)
             digest = _hash_row(content, item)
             if digest in written_rows:
                 continue
             written_rows.add(digest)
-
             row = _build_row(item, content, options, is_corrected=example.is_corrected)
             writer.write(item, row, is_corrected=example.is_corrected)
     _set_counts_and_descriptions(source, writer)
+
+
+def _make_kto_content(example: _LabelledReply, options: TrainingOptions) -> JsonObject:
+    *prompt, reply = example.messages
+    return {
+        "prompt": _encode_messages(prompt, options),
+        "completion": _encode_messages([reply], options),
+        "label": example.is_right,
+        "reply": example.reply_kind,
+    }
 
 
 def write_reward_rows(source: ExportSource, out: Sink) -> None:
@@ -360,6 +374,11 @@ class _LabelledReply:
     is_right: bool
     is_corrected: bool = False
     """Whether the reply has corrected golden calls and is not of a model."""
+
+    @property
+    def reply_kind(self) -> str:
+        """Value of the field `reply` of a row."""
+        return "golden" if self.is_corrected else "model"
 
 
 def _list_kto_examples(
@@ -437,13 +456,16 @@ def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     n_pairs: Counter[tuple[str, ...]] = Counter()
     written_rows: set[bytes] = set()
     for pair in _iter_preference_pairs(questions, tasks, options):
-        is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
-        row = _build_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
-        encoded_row = orjson.dumps(to_plain_json(row))
         question = pair.right.key
-        if n_pairs[question] >= options.max_pairs or encoded_row in written_rows:
+        if n_pairs[question] >= options.max_pairs:
             continue
-        writer.write(pair.wrong, row, is_corrected=is_corrected)
+        content = pair.to_row(options)
+        row = _build_row(pair.wrong, content, options, is_corrected=pair.is_corrected)
+        encoded_row = orjson.dumps(to_plain_json(row))
+        if encoded_row in written_rows:
+            continue
+
+        writer.write(pair.wrong, row, is_corrected=pair.is_corrected)
         written_rows.add(encoded_row)
         n_pairs[question] += 1
     _set_counts_and_descriptions(source, writer)
@@ -500,35 +522,43 @@ def _set_counts_and_descriptions(source: ExportSource, writer: _RowWriter) -> No
 
 def _print_omissions(source: ExportSource, facts: RowFacts) -> None:
     """Say how many items were left out, and why."""
+    for note in _list_omissions(facts):
+        source.print_note(note)
+
+
+def _list_omissions(facts: RowFacts) -> Iterator[str]:
+    """Yield how many items were left out for each reason."""
     if facts.incidents:
         incidents = format_count(facts.incidents, "incident")
-        source.print_note(f"{incidents} left out. Use --include-incidents to keep them")
+        yield f"{incidents} left out. Use --include-incidents to keep them"
     if facts.unclear_replies:
         conversations = format_count(facts.unclear_replies, "failing conversation")
-        source.print_note(
+        yield (
             f"{conversations} with several replies left out, because it is unknown which reply is"
             " wrong"
         )
     if facts.untrusted_verdicts:
         items = format_count(facts.untrusted_verdicts, "unreviewed item")
-        source.print_note(
-            f"{items} left out, because annotators found the golden answer wrong in another run"
-        )
+        yield f"{items} left out, because annotators found the golden answer wrong in another run"
     if facts.n_benchmark_questions:
-        n_exact = sum(match.kind == "exact" for _, match in facts.matches)
-        n_near = len(facts.matches) - n_exact
-        source.print_note(
-            f"{format_count(len(facts.matches), 'item')} left out, because the given benchmarks"
-            f" ({format_count(facts.n_benchmark_questions, 'question')}) have their questions:"
-            f" {n_exact:,} exactly, {n_near:,} nearly"
-        )
+        yield _describe_decontamination(facts)
+
+
+def _describe_decontamination(facts: RowFacts) -> str:
+    """Say how many items have a question of the given benchmarks."""
+    items = format_count(len(facts.matches), "item")
+    questions = format_count(facts.n_benchmark_questions, "question")
+    n_exact = sum(match.kind == "exact" for _, match in facts.matches)
+    n_near = len(facts.matches) - n_exact
+    return (
+        f"{items} left out, because the given benchmarks ({questions}) have their questions:"
+        f" {n_exact:,} exactly, {n_near:,} nearly"
+    )
 
 
 def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter) -> str:
     """Return the text of the dataset card: its metadata, a warning, and facts about the rows."""
-    options = source.selection.training
     facts = writer.facts
-    n_rows = format_count(facts.rows, "row")
     lines = [
         "---",
         "configs:",
@@ -541,22 +571,26 @@ def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter)
         f"# Training rows: {facts.format}",
         "",
     ]
-
     if facts.benchmark_rows:
-        lines += [
-            f"> **Warning.** {facts.benchmark_rows:,} of {n_rows} contain benchmark data (field",
-            "> `contains_benchmark`). A model trained on these rows has seen the test set, so do"
-            " not report its",
-            "> results on these benchmarks.",
-            "",
-        ]
-
-    lines += _list_card_facts(options, facts)
-    for title, n_title_rows in writer.titles.items():
+        lines += _list_warning_lines(facts)
+    lines += _list_card_facts(source.selection.training, facts)
+    for title, n_rows in writer.titles.items():
         name = json.dumps(title, ensure_ascii=False)
-        lines.append(f"* {name}: {format_count(n_title_rows, 'row')}")
+        lines.append(f"* {name}: {format_count(n_rows, 'row')}")
     lines.append("")
     return "\n".join(lines)
+
+
+def _list_warning_lines(facts: RowFacts) -> list[str]:
+    """Return the warning of the card that rows contain benchmark data."""
+    n_rows = format_count(facts.rows, "row")
+    return [
+        f"> **Warning.** {facts.benchmark_rows:,} of {n_rows} contain benchmark data (field",
+        "> `contains_benchmark`). A model trained on these rows has seen the test set, so do"
+        " not report its",
+        "> results on these benchmarks.",
+        "",
+    ]
 
 
 def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]:
@@ -570,11 +604,7 @@ def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]
     if facts.format == "rewards":
         return
 
-    n_annotators = format_count(options.agreed, "annotator")
-    verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
-    if options.trust_rule:
-        verdicts += ", and unreviewed items with an automatic verdict"
-    yield f"* The rows come from items with {verdicts}."
+    yield f"* The rows come from items with {_describe_condition(options)}."
     n_corrected = format_count(facts.corrected_rows, "row")
     yield f"* Annotators corrected the golden calls of {n_corrected}."
 
@@ -584,6 +614,15 @@ def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]
         items = format_count(len(facts.matches), "item")
         questions = format_count(facts.n_benchmark_questions, "question")
         yield f"* {items} left out, because given benchmarks ({questions}) have their questions."
+
+
+def _describe_condition(options: TrainingOptions) -> str:
+    """Say which verdict an item needs to give a row."""
+    n_annotators = format_count(options.agreed, "annotator")
+    condition = f"a verdict by at least {n_annotators} or by an adjudicator"
+    if options.trust_rule:
+        condition += ", and unreviewed items with an automatic verdict"
+    return condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -732,10 +771,6 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
 def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _ReviewedItem:
     """Collect what the training rows of an item need: its messages, golden calls and reviews.
 
-    The faults in the reviews tell whether a failed reply is wrong. A review without a fault blames
-    the model. If any review blames something else, such as the checker, the reply may be right. If
-    only the golden answer is blamed too, the reply is wrong for its correction.
-
     Args:
         assessed: The item.
         passes: The human verdict on the item, or None if there is none: only its golden answer was
@@ -746,11 +781,12 @@ def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _Revie
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
+
+    # A review without a fault blames the model. If any review blames something else, such as the
+    # checker, the reply may be right.
     blamed = {opinion.fault for opinion in opinions if opinion.fault is not None}
     is_model_wrong = blamed <= {"model"}
-    is_wrong_for_corrected = blamed <= {"model", "golden"}
 
-    golden = item.golden if correction is None else correction.calls
     # A failed reply that may be right gives no row, so its messages are not needed.
     messages: list[ChatMessage] = []
     if passes or is_model_wrong or correction is not None:
@@ -764,14 +800,15 @@ def _build_reviewed_item(assessed: _AssessedItem, passes: bool | None) -> _Revie
         source=_build_row_source(detail, opinions),
         reward=assessed.reward,
         reason=_describe_failure(item, opinions),
-        golden=golden,
+        golden=item.golden if correction is None else correction.calls,
         correction=correction,
         group=item.group,
         golden_hash=item.golden_hash,
         question=item.question,
         is_benchmark=_is_from_benchmark(item, run),
         is_model_wrong=is_model_wrong,
-        is_wrong_for_corrected=is_wrong_for_corrected,
+        # If only the golden answer is blamed too, the reply is wrong for its correction.
+        is_wrong_for_corrected=blamed <= {"model", "golden"},
         title=run.full_title,
     )
 
@@ -835,15 +872,7 @@ def _select_training_messages(
     messages = _drop_messages_hidden_from_model(item.messages)
     while messages and messages[-1].role != "assistant":
         messages.pop()
-
-    roles = {message.role for message in messages}
-    if "assistant" not in roles or "user" not in roles:
-        return None
-    # Chat formats have no place for a message of an unknown role, which the model may have seen.
-    if "other" in roles:
-        return None
-    replies = [message for message in messages if message.role == "assistant"]
-    if not all(_is_complete_reply(reply) for reply in replies):
+    if not _can_be_training_data(messages):
         return None
 
     # The benchmark gives the model some replies, such as golden calls of earlier turns.
@@ -851,6 +880,18 @@ def _select_training_messages(
     if has_given_reply and options.exclude_benchmark_goldens:
         return None
     return messages
+
+
+def _can_be_training_data(messages: Sequence[ChatMessage]) -> bool:
+    """Whether messages have a question, and only replies that are complete."""
+    roles = {message.role for message in messages}
+    if "assistant" not in roles or "user" not in roles:
+        return False
+    # Chat formats have no place for a message of an unknown role, which the model may have seen.
+    if "other" in roles:
+        return False
+    replies = [message for message in messages if message.role == "assistant"]
+    return all(_is_complete_reply(reply) for reply in replies)
 
 
 def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -880,6 +921,11 @@ class _Pair:
     right: _ReviewedItem
     wrong: _ReviewedItem
     kind: PairKind
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the right reply has corrected golden calls."""
+        return self.kind == "golden" and self.wrong.correction is not None
 
     def to_row(self, options: TrainingOptions) -> JsonObject:
         """Return the pair in the format of TRL: the common messages, and the right and the wrong

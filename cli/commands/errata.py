@@ -352,8 +352,12 @@ def _report_patch(result: UpstreamResult, out: Path, *, as_json: bool) -> None:
     n_files = format_count(len(result.files), "file")
     folder = sanitize(str(out))
     print_message(f"wrote {n_answers} in {n_files} to {folder}. In a checkout of the repository:")
-    path = shlex.quote(folder)
-    emit(f"git switch -c {shlex.quote(result.branch)}")
+    _print_git_commands(result.branch, shlex.quote(folder))
+
+
+def _print_git_commands(branch: str, path: str) -> None:
+    """Print the commands that make a pull request of the patch in the folder `path`."""
+    emit(f"git switch -c {shlex.quote(branch)}")
     emit(f"git apply {path}/golden.patch")
     emit(f'git commit -a -m "$(cat {path}/title.txt)"')
     emit(f'gh pr create --title "$(cat {path}/title.txt)" --body-file {path}/pull_request.md')

@@ -257,12 +257,7 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     from fcreview.cli.serve_session import SessionCommand
 
     host = options.host or DEFAULT_HOST
-    # The server listens on all addresses, so it cannot know its own name.
-    if options.url is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
-        raise UsageError(
-            f"--host {host} needs --url: the address that browsers use, such as"
-            " https://review.example.org"
-        )
+    _check_address_is_known(options, host)
 
     # The server chooses a free port if the default one is in use, so these get the port.
     def make_server(port: int) -> BrowserServer:
@@ -290,6 +285,17 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         tls=_load_certificate(options),
     )
     asyncio.run(run_server(make_server, address, announce_port))
+
+
+def _check_address_is_known(options: ServeOptions, host: str) -> None:
+    """Raise UsageError if the server cannot know the address that browsers use, because it listens
+    on all addresses.
+    """
+    if options.url is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
+        raise UsageError(
+            f"--host {host} needs --url: the address that browsers use, such as"
+            " https://review.example.org"
+        )
 
 
 def _list_origins(options: ServeOptions, host: str, port: int) -> list[str]:

@@ -27,7 +27,7 @@ from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths,
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
-    from fcreview.tables.table import Table
+    from fcreview.tables.table import Row, Table
 
 Name = TypeVar("Name", bound=str)
 Shortener = Callable[[str, int], str]
@@ -487,11 +487,7 @@ def _format_rows_with_wrapped_end(
             lines.append(row[0])
             continue
         *first_cells, last_cell = row
-        parts = [last_cell]
-        if page_width is not None and last_cell:
-            wrap_width = max(page_width - indent, MIN_COLUMN)
-            parts = textwrap.wrap(last_cell, wrap_width) or [""]
-
+        parts = _wrap_last_cell(last_cell, indent, page_width)
         # Texts without spaces can be wider than the column. They are not clipped.
         part_width = max(display_width(part) for part in parts)
         row_widths = [*first_widths, max(last_width, part_width)]
@@ -499,6 +495,14 @@ def _format_rows_with_wrapped_end(
         for part in parts[1:]:
             lines.append(" " * indent + part)
     return lines
+
+
+def _wrap_last_cell(text: str, indent: int, page_width: int | None) -> list[str]:
+    """Wrap a text between the indent and the edge of the page. Return at least one line."""
+    if page_width is None:
+        return [text]
+    wrap_width = max(page_width - indent, MIN_COLUMN)
+    return textwrap.wrap(text, wrap_width) or [""]
 
 
 def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:
@@ -534,25 +538,13 @@ def format_figure(table: Table, *, max_width: int = 60, page_width: int | None =
     see `format_table`.
     """
     shown = _draw_bars(table)
-    explanation_indent = " " * _measure_explanation_indent(shown)
-    rows = []
-    for row in shown.rows:
-        first_text, *other_texts = row.texts
-        indented_text = TEXT_INDENT * row.level + first_text
-        if row.is_heading:
-            rows.append([indented_text])
-            continue
-        rows.append([indented_text, *other_texts])
-        if shown.explained_column is not None:
-            rows += [[explanation_indent + line] for line in row.explanation.splitlines()]
-
     shorteners = {}
     for index, column in enumerate(shown.columns):
         if column.cut in _SHORTENERS:
             shorteners[index] = _SHORTENERS[column.cut]
     return format_table(
         shown.titles,
-        rows,
+        _list_figure_rows(shown),
         right_aligned=shown.right_columns,
         max_width=max_width,
         page_width=page_width,
@@ -561,31 +553,52 @@ def format_figure(table: Table, *, max_width: int = 60, page_width: int | None =
     )
 
 
+def _list_figure_rows(table: Table) -> Iterator[list[str]]:
+    """Yield the texts of each row. A heading and a line of an explanation have one text."""
+    explanation_indent = " " * _measure_explanation_indent(table)
+    for row in table.rows:
+        first_text, *other_texts = row.texts
+        indented_text = TEXT_INDENT * row.level + first_text
+        if row.is_heading:
+            yield [indented_text]
+            continue
+        yield [indented_text, *other_texts]
+        if table.explained_column is not None:
+            for line in row.explanation.splitlines():
+                yield [explanation_indent + line]
+
+
 BAR_WIDTH = 5  # width of the longest bar in terminal columns
 
 
 def _draw_bars(table: Table) -> Table:
     """Return the table with a column of bars drawn as text. Other graphics are omitted."""
-    from fcreview.tables.table import Bar, Cell, Column
+    from fcreview.tables.table import Column
 
-    if table.graphic_at is None or not table.has_bars:
+    position = table.graphic_at
+    if position is None or not table.has_bars:
         return table
 
     columns = list(table.columns)
-    columns.insert(table.graphic_at, Column(""))
-    rows = []
-    for row in table.rows:
-        share = row.graphic.share if isinstance(row.graphic, Bar) else 0.0
-        cells = list(row.cells)
-        cells.insert(table.graphic_at, Cell(draw_bar(share, BAR_WIDTH)))
-        rows.append(replace(row, cells=cells))
+    columns.insert(position, Column(""))
+    rows = [_insert_bar(row, position) for row in table.rows]
     # The inserted column moves the columns behind it.
     explained_column = table.explained_column
-    if explained_column is not None and explained_column >= table.graphic_at:
+    if explained_column is not None and explained_column >= position:
         explained_column += 1
     return replace(
         table, columns=columns, rows=rows, graphic_at=None, explained_column=explained_column
     )
+
+
+def _insert_bar(row: Row, position: int) -> Row:
+    """Insert the bar of a row as a cell. A row without a bar gets an empty one."""
+    from fcreview.tables.table import Bar, Cell
+
+    share = row.graphic.share if isinstance(row.graphic, Bar) else 0.0
+    cells = list(row.cells)
+    cells.insert(position, Cell(draw_bar(share, BAR_WIDTH)))
+    return replace(row, cells=cells)
 
 
 def draw_bar(share: float, width: int) -> str:

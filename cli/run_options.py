@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,28 +94,35 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
     """
     if verdict_from is None or verdict_from == DEFAULT_OPTION_VALUES["verdict_from"]:
         return set()
+
+    choices_by_path = _list_choices_by_path(plans)
+    runs_without_score = {
+        path for path, choices in choices_by_path.items() if verdict_from not in choices
+    }
+    has_any_run_the_score = len(runs_without_score) < len(choices_by_path)
+    if not has_any_run_the_score:
+        raise UsageError(_explain_unknown_score(verdict_from, choices_by_path.values()))
+    return runs_without_score
+
+
+def _list_choices_by_path(plans: Sequence[RunPlan]) -> dict[str, list[str]]:
+    """Return the scores of each run from which its verdicts can be taken, by the run's path."""
     from fcreview.importers.registry import list_verdict_choices
 
-    choices_by_path: dict[str, list[str]] = {}
+    choices_by_path = {}
     for plan in plans:
         if "verdict_from" in _get_importer_options(plan):
             choices_by_path[plan.run.path] = list_verdict_choices(plan)
+    return choices_by_path
 
-    runs_without_score = set()
-    all_choices: dict[str, None] = {}
-    for path, choices in choices_by_path.items():
-        all_choices |= dict.fromkeys(choices)
-        if verdict_from not in choices:
-            runs_without_score.add(path)
-    has_any_run_the_score = len(runs_without_score) < len(choices_by_path)
-    if has_any_run_the_score:
-        return runs_without_score
 
+def _explain_unknown_score(verdict_from: str, choices_of_runs: Iterable[Sequence[str]]) -> str:
+    """Return a message that lists the scores that exist."""
+    all_choices = list(dict.fromkeys(chain.from_iterable(choices_of_runs)))
     if not all_choices:
-        raise UsageError("--verdict-from needs an Inspect log with scores")
-    # The message lists the scores that exist.
-    listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])
-    raise UsageError(f"no log has the score {sanitize(verdict_from)!r}. Choose one of {listed}")
+        return "--verdict-from needs an Inspect log with scores"
+    listed = ", ".join(sanitize(choice) for choice in all_choices[:MAX_LISTED_CHOICES])
+    return f"no log has the score {sanitize(verdict_from)!r}. Choose one of {listed}"
 
 
 def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption, str]:

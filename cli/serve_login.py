@@ -358,12 +358,8 @@ class PasswordLogin:
             return _redirect_to("/?login=limited")
 
         # An unknown name takes as long as a known one, so that the time reveals nothing.
-        async with self._hashing:
-            is_right_password = await asyncio.to_thread(
-                self.users.is_right_password, annotator or "", form.password
-            )
-        password_hash = self.users.find_password_hash(annotator or "")
-        if annotator is None or password_hash is None or not is_right_password:
+        password_hash = await self._check_password(annotator or "", form.password)
+        if annotator is None or password_hash is None:
             print_message(f"fcreview: a login from {address or 'the socket'} failed")
             return _redirect_to("/?login=wrong")
 
@@ -378,6 +374,14 @@ class PasswordLogin:
             secure=self.is_secure,
         )
         return response
+
+    async def _check_password(self, name: str, password: str) -> PasswordHash | None:
+        """Return the stored hash of a right password; None for a wrong one or an unknown name."""
+        async with self._hashing:
+            is_right = await asyncio.to_thread(self.users.is_right_password, name, password)
+        if not is_right:
+            return None
+        return self.users.find_password_hash(name)
 
     def _add_login(self, annotator: str, password: PasswordHash) -> str:
         """Create a login, and return its random token."""

@@ -189,11 +189,8 @@ class BrowserServer:
         process = SessionProcess(self.command, annotator, websocket, self.downloads)
         session = Session(process, websocket, request)
         self.sessions.add(session)
-        columns = clamp_terminal_dimension(request.query.get("width"), DEFAULT_COLUMNS)
-        rows = clamp_terminal_dimension(request.query.get("height"), DEFAULT_ROWS)
         try:
-            await process.start(columns, rows)
-            await self._forward_messages(session)
+            await self._run_process(session)
         except OSError as error:
             await session.close_with_reason(
                 f"fcreview could not start the app: {error.strerror or error}"
@@ -201,6 +198,14 @@ class BrowserServer:
         finally:
             await self._end_session(session)
         return websocket
+
+    async def _run_process(self, session: Session) -> None:
+        """Start the app in the size of the tab, and forward messages until one of them ends."""
+        size = session.request.query
+        columns = clamp_terminal_dimension(size.get("width"), DEFAULT_COLUMNS)
+        rows = clamp_terminal_dimension(size.get("height"), DEFAULT_ROWS)
+        await session.process.start(columns, rows)
+        await self._forward_messages(session)
 
     async def _forward_messages(self, session: Session) -> None:
         """Forward messages of the browser to the app, until the browser closes the websocket."""

@@ -126,9 +126,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
     if unchanged_workspace is not None:
         return unchanged_workspace
 
-    with Progress("looking for runs") as search:
-        search.show_first_line()
-        discovered = discover_runs(options, config)
+    discovered = _discover_runs_with_progress(options, config)
     cache.record_dataset_state(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     _print_failed_imports(summary)
@@ -141,6 +139,12 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
         cache.save_run_numbers(workspace, scope)
     failed_runs = [row["run_name"] for row in summary.runs if row["status"] == "failed"]
     return UpdatedWorkspace(workspace, scope=scope, failed_runs=tuple(failed_runs))
+
+
+def _discover_runs_with_progress(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
+    with Progress("looking for runs") as search:
+        search.show_first_line()
+        return discover_runs(options, config)
 
 
 def _create_import_cache(options: WorkspaceOptions, config: Config) -> ImportCache:
@@ -680,14 +684,10 @@ def import_discovered_runs(
     from fcreview.store.importing.run_importer import import_runs
     from fcreview.store.importing.source_files import DatasetOptions
     from fcreview.store.rows import ImportSummary
-    from fcreview.store.workspace import WorkspaceError
 
     if not discovered.plans:
         summary_without_runs = ImportSummary(issues=[asdict(issue) for issue in discovered.issues])
-        try:
-            workspace = locate_workspace(options, create=False)
-        except WorkspaceError:
-            raise CommandError(explain_no_runs(options, summary_without_runs)) from None
+        workspace = _locate_workspace_without_runs(options, summary_without_runs)
         remember_mapping(options, resolve_mapping_option(options), workspace)
         return workspace, summary_without_runs
 
@@ -710,6 +710,16 @@ def import_discovered_runs(
         )
     _print_reimport_reason(summary)
     return workspace, summary
+
+
+def _locate_workspace_without_runs(options: WorkspaceOptions, summary: ImportSummary) -> Workspace:
+    """Locate the workspace of earlier imports. Raises CommandError if there is none."""
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        return locate_workspace(options, create=False)
+    except WorkspaceError:
+        raise CommandError(explain_no_runs(options, summary)) from None
 
 
 def _print_reimport_reason(summary: ImportSummary) -> None:

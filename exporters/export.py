@@ -124,11 +124,7 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
         return
 
     target = Path(os.path.realpath(path))
-    _remove_old_temporary_files(target)
-    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
-    descriptor, temporary_name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
-    temporary_file = Path(temporary_name)
-
+    descriptor, temporary_file = _create_temporary_file(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -141,6 +137,14 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
     except BaseException:
         temporary_file.unlink(missing_ok=True)
         raise
+
+
+def _create_temporary_file(target: Path) -> tuple[int, Path]:
+    """Create a file beside the target. Return its descriptor and its path."""
+    _remove_old_temporary_files(target)
+    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
+    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
+    return descriptor, Path(name)
 
 
 def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
@@ -171,9 +175,7 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     rules.raise_if_not_replaceable(path)
 
     target = Path(os.path.realpath(path))
-    _remove_old_temporary_files(target)
-    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
-    temporary_folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, prefix, target.parent))
+    temporary_folder = _create_temporary_folder(target)
     try:
         yield temporary_folder
         for file in temporary_folder.rglob("*"):
@@ -185,6 +187,13 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary_folder, ignore_errors=True)
         raise
+
+
+def _create_temporary_folder(target: Path) -> Path:
+    """Create a folder beside the target."""
+    _remove_old_temporary_files(target)
+    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
+    return Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, prefix, target.parent))
 
 
 def _build_temporary_prefix(target: Path) -> str:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -77,12 +77,12 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     copied_files = [path for path in files.paths if path.is_relative_to(root)]
     for path in copied_files:
         _copy_or_rewrite_file(path, folder / path.relative_to(root), files.new_contents.get(path))
+
     source.counts |= {
         "run": len(runs),
         "file": len(copied_files),
         "changed file": len(files.new_contents),
     }
-
     for run in runs:
         for message in _list_omission_messages(run, root):
             source.print_note(message)
@@ -191,15 +191,12 @@ def _find_folder_naming_run(plan: RunPlan) -> Path:
     return folder
 
 
-def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
+def _list_omission_messages(run: _RewrittenRun, root: Path) -> Iterator[str]:
     """Say which reviews and dataset files the copy of a run lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
-    messages = []
     if run.unrepresentable:
-        omissions = []
-        for omission in run.unrepresentable:
-            omissions.append(f"{omission.description} ({omission.count:,})")
-        messages.append(
+        omissions = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
+        yield (
             f"{name}: these reviews are omitted, because the files cannot represent them:"
             f" {'; '.join(omissions)}"
         )
@@ -208,8 +205,7 @@ def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
     if files_outside:
         files = format_count(len(files_outside), "dataset file")
         folder = run.plan.run.dataset or files_outside[0].parent
-        messages.append(f"{name}: the copy lacks {files} from {folder}")
-    return messages
+        yield f"{name}: the copy lacks {files} from {folder}"
 
 
 def write_notes(source: ExportSource, folder: Path) -> None:
@@ -217,10 +213,7 @@ def write_notes(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if no run comes from tau2-bench.
     """
-    run_numbers = set()
-    for run in source.runs:
-        if run.info.benchmark == "tau" and run.info.generation == "v2":
-            run_numbers.add(run.run)
+    run_numbers = _find_tau2_runs(source)
     if not run_numbers:
         raise ExportError("no run comes from tau2-bench. Choose another format.")
 
@@ -243,6 +236,15 @@ def write_notes(source: ExportSource, folder: Path) -> None:
         source.print_note(f"omitted {reviews}: the simulation has no id or no trial number")
     source.counts.clear()
     source.counts["note"] = n_notes
+
+
+def _find_tau2_runs(source: ExportSource) -> set[int]:
+    """Return the numbers of the runs of the second version of tau-bench."""
+    run_numbers = set()
+    for run in source.runs:
+        if run.info.benchmark == "tau" and run.info.generation == "v2":
+            run_numbers.add(run.run)
+    return run_numbers
 
 
 def _list_annotator_opinions(detail: ItemDetail) -> list[Opinion]:

@@ -33,21 +33,24 @@ def parse_splits(text: str) -> tuple[Split, ...]:
     Raises UsageError if a name occurs twice, or if the shares are not positive or their sum is not
     1.
     """
-    splits = []
-    for part in filter(None, text.split(",")):
-        name, _, share_text = part.partition("=")
-        share = _parse_share(share_text)
-        if not name.strip() or share is None or not 0 < share <= 1:
-            raise UsageError(f"--split {part} is invalid. Use --split train=0.9,test=0.1")
-        splits.append(Split(name.strip(), share))
+    splits = tuple(_parse_split(part) for part in text.split(",") if part)
 
-    names = [split.name for split in splits]
-    total = sum(split.share for split in splits)
-    if len(set(names)) < len(names):
+    names = {split.name for split in splits}
+    if len(names) < len(splits):
         raise UsageError(f"--split {text} names a split twice")
+    total = sum(split.share for split in splits)
     if splits and abs(total - 1) > MAX_ROUNDING_ERROR:
         raise UsageError(f"the shares of --split {text} have the sum {total:g}, not 1")
-    return tuple(splits)
+    return splits
+
+
+def _parse_split(text: str) -> Split:
+    """Parse `train=0.9`."""
+    name, _, share_text = text.partition("=")
+    share = _parse_share(share_text)
+    if not name.strip() or share is None or not 0 < share <= 1:
+        raise UsageError(f"--split {text} is invalid. Use --split train=0.9,test=0.1")
+    return Split(name.strip(), share)
 
 
 def _parse_share(text: str) -> float | None:

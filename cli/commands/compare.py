@@ -184,7 +184,11 @@ def _format_matrix_notes(sides: Sequence[ComparisonSide], matrix: stats.RunMatri
         yield f"runs are ranked by the {n_shared} that have a verdict in every run"
     else:
         yield "no item has a verdict in every run, so each run is ranked by its own items"
+    yield from _describe_matching(matrix)
 
+
+def _describe_matching(matrix: stats.RunMatrix) -> Iterator[str]:
+    """Say which items of the runs do not simply match."""
     if matrix.n_other_question:
         n_ids = format_count(matrix.n_other_question, "id")
         yield (
@@ -242,19 +246,24 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
             f". Only the {MAX_END_RUNS} best and weakest runs are shown; use --json for all runs"
         )
     emit(heading)
-
-    marks = _choose_verdict_marks()
-    rows = []
-    for item in items[:limit]:
-        key = item.aligned_item.question_key
-        verdicts = _join_verdict_marks([marks[verdict] for verdict in item.verdicts])
-        passing = f"{item.passing} of {item.known}"
-        rows.append([format_cell(key.id), format_cell(key.category), passing, verdicts])
+    rows = _build_matrix_rows(items[:limit])
     print_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36)
 
     if len(items) > limit:
         n_more = format_count(len(items) - limit, "more item")
         emit(f"… {n_more}. Use --limit {len(items)} to list all")
+
+
+def _build_matrix_rows(items: Sequence[stats.MatrixItem]) -> list[list[str]]:
+    """Build the id, the category, the number of passing runs, and a mark for each run."""
+    marks = _choose_verdict_marks()
+    rows = []
+    for item in items:
+        key = item.aligned_item.question_key
+        verdicts = _join_verdict_marks([marks[verdict] for verdict in item.verdicts])
+        passing = f"{item.passing} of {item.known}"
+        rows.append([format_cell(key.id), format_cell(key.category), passing, verdicts])
+    return rows
 
 
 def _choose_verdict_marks() -> dict[bool | None, str]:

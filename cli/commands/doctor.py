@@ -8,14 +8,14 @@ import locale
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from fcreview.cli.config import load_config
+from fcreview.cli.config import Config, load_config
 from fcreview.cli.options import (
     ONE_PATH_HELP,
     JsonOption,
@@ -44,6 +44,7 @@ from fcreview.safe_files import UnsafeFileError
 
 if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns, RunPlan
+    from fcreview.store.importing.builder import StoreIndex
     from fcreview.store.importing.source_files import DatasetFolders
     from fcreview.store.reviews.journal_reader import JournalReport
     from fcreview.store.workspace import Workspace
@@ -95,20 +96,29 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     facts += _collect_cache_facts(options)
     if lake is None:
         facts += _collect_run_facts(options, discover_runs(options, config))
-    for folder in list_data_folders(options, config):
-        facts.append(_build_fact("dataset folder", str(folder)))
-    missing = "" if config.file.exists() else " (does not exist)"
-    facts.append(_build_fact("configuration", f"{config.file}{missing}"))
+    facts += _collect_configuration_facts(options, config)
     facts += _collect_version_facts()
     facts += _collect_terminal_facts()
 
-    if as_json:
-        emit_json(*facts)
-    else:
-        for fact in _merge_similar_facts(facts):
-            _print_fact(fact)
+    _print_facts(facts, as_json=as_json)
     if is_damaged:
         raise typer.Exit(EXIT_FAILURE)
+
+
+def _print_facts(facts: Sequence[Fact], *, as_json: bool) -> None:
+    if as_json:
+        emit_json(*facts)
+        return
+    for fact in _merge_similar_facts(facts):
+        _print_fact(fact)
+
+
+def _collect_configuration_facts(options: WorkspaceOptions, config: Config) -> Iterator[Fact]:
+    """Report the folders that are searched for datasets, and the configuration file."""
+    for folder in list_data_folders(options, config):
+        yield _build_fact("dataset folder", str(folder))
+    missing = "" if config.file.exists() else " (does not exist)"
+    yield _build_fact("configuration", f"{config.file}{missing}")
 
 
 def _print_fact(fact: Fact) -> None:
@@ -248,7 +258,6 @@ def _describe_journal(report: JournalReport) -> str:
 def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
     """Report the state of the store, and the runs in the store that have no files at the path."""
     from fcreview.store.importing.builder import read_store_index
-    from fcreview.store.importing.source_files import build_run_key
     from fcreview.store.workspace import WorkspaceError
 
     try:
@@ -256,23 +265,34 @@ def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) 
     except WorkspaceError:
         return []
     index = read_store_index(workspace)
-    facts = []
+    facts = list(_collect_store_state_facts(index))
+    # The path shows only a part of the runs, so a run that is missing there is not lost.
+    if is_whole_workspace(workspace, options.paths):
+        facts += _collect_lost_run_facts(workspace, index, discovered)
+    return facts
+
+
+def _collect_store_state_facts(index: StoreIndex) -> Iterator[Fact]:
+    """Report whether the store must be rebuilt, and whether it is verified."""
     if index.rebuild_reason:
-        facts.append(_build_fact("store", index.rebuild_reason, is_problem=True))
+        yield _build_fact("store", index.rebuild_reason, is_problem=True)
     if index.usable and index.is_verified:
-        facts.append(_build_fact("store", "verified"))
+        yield _build_fact("store", "verified")
     elif index.usable:
         problem = f"the store is not verified. {NOT_VERIFIED_ADVICE}"
-        facts.append(_build_fact("store", problem, is_problem=True))
+        yield _build_fact("store", problem, is_problem=True)
 
-    # The path shows only a part of the runs, so a run that is missing there is not lost.
-    if not is_whole_workspace(workspace, options.paths):
-        return facts
+
+def _collect_lost_run_facts(
+    workspace: Workspace, index: StoreIndex, discovered: DiscoveredRuns
+) -> Iterator[Fact]:
+    """Report the runs in the store whose files were not found."""
+    from fcreview.store.importing.source_files import build_run_key
+
     discovered_keys = {build_run_key(workspace, plan.run) for plan in discovered.plans}
     for key, stored in index.runs.items():
         if key not in discovered_keys:
-            facts.append(_build_stored_run_fact(workspace, key, stored.n_items))
-    return facts
+            yield _build_stored_run_fact(workspace, key, stored.n_items)
 
 
 def _build_stored_run_fact(workspace: Workspace, run_key: str, n_items: int) -> Fact:

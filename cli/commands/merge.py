@@ -5,7 +5,7 @@ workspace.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -253,21 +253,24 @@ def _merge_workspace(
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
 
-    n_merged = 0
-    for journal in plan.write():
-        _report(journal, _print_merged_journal, as_json=as_json)
-        n_merged += 1
-    for queue in merge_queues(workspace, other):
-        _report(queue, _print_merged_queue, as_json=as_json)
-        n_merged += 1
-    for judge in merge_judges(workspace, other):
-        _report(judge, _print_merged_judge, as_json=as_json)
-        n_merged += 1
-    for errata in _merge_errata_and_rules(workspace, other):
-        _report(errata, _print_merged_errata, as_json=as_json)
-        n_merged += 1
+    n_merged = _report_all(plan.write(), _print_merged_journal, as_json=as_json)
+    n_merged += _report_all(merge_queues(workspace, other), _print_merged_queue, as_json=as_json)
+    n_merged += _report_all(merge_judges(workspace, other), _print_merged_judge, as_json=as_json)
+    errata = _merge_errata_and_rules(workspace, other)
+    n_merged += _report_all(errata, _print_merged_errata, as_json=as_json)
     if not n_merged and not as_json:
         emit("nothing to merge")
+
+
+def _report_all(
+    merged_parts: Iterable[T], print_merged: Callable[[T], None], *, as_json: bool
+) -> int:
+    """Report each part as soon as it is merged. Return the number of parts."""
+    n_merged = 0
+    for merged in merged_parts:
+        _report(merged, print_merged, as_json=as_json)
+        n_merged += 1
+    return n_merged
 
 
 def _report(merged: T, print_merged: Callable[[T], None], *, as_json: bool) -> None:
@@ -338,6 +341,22 @@ def _confirm_new_reviews(
     if not journals:
         return
 
+    print_message(heading)
+    for line in _format_new_reviews(journals):
+        print_message(f"  {line}")
+
+    has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if not has_terminal:
+        raise CommandError(
+            "nothing was merged, because there is no terminal for the confirmation. Pass --yes to"
+            " merge the reviews of other annotators"
+        )
+    if not typer.confirm("Merge these reviews?", err=True):
+        raise CommandError("nothing was merged, because you did not confirm")
+
+
+def _format_new_reviews(journals: Sequence[MergedJournal]) -> list[str]:
+    """Format a table with the numbers of new events in each journal."""
     rows = []
     for journal in journals:
         n_reviews = journal.new - journal.adjudications - journal.retractions
@@ -350,18 +369,7 @@ def _confirm_new_reviews(
             ]
         )
     headers = ("annotator", "reviews", "retractions", "adjudications")
-    print_message(heading)
-    for line in format_table(headers, rows, right_aligned=(1, 2, 3)):
-        print_message(f"  {line}")
-
-    has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    if not has_terminal:
-        raise CommandError(
-            "nothing was merged, because there is no terminal for the confirmation. Pass --yes to"
-            " merge the reviews of other annotators"
-        )
-    if not typer.confirm("Merge these reviews?", err=True):
-        raise CommandError("nothing was merged, because you did not confirm")
+    return format_table(headers, rows, right_aligned=(1, 2, 3))
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:

@@ -182,27 +182,29 @@ def join_team(
     address = parse_server_url(url)
     with _connect_or_ask_password(address) as server:
         member = server.fetch_membership()
-        link = TeamLink(
-            address, project=member.project, annotator=check_annotator(member.annotator)
-        )
+        annotator = check_annotator(member.annotator)
         if not member.has_joined:
             # The administrator knows the one-time password with which a member joins.
-            server.replace_password(_ask_new_password())
-            print_message(
-                "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
-                f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
-            )
-    save_team_link(team_workspace, link)
+            _replace_password(server, address)
+    save_team_link(team_workspace, TeamLink(address, project=member.project, annotator=annotator))
 
     emit(
-        f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule:"
+        f"joined {member.project} as {format_cell(annotator)} ({member.role}) · reveal rule:"
         f" {member.reveal}"
     )
-    if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
+    if resolve_annotator(WorkspaceOptions([path]), load_config()) != annotator:
         print_message(
-            f"fcreview: your annotator name in the team is {link.annotator}. Review with"
-            f" --annotator {link.annotator}"
+            f"fcreview: your annotator name in the team is {annotator}. Review with"
+            f" --annotator {annotator}"
         )
+
+
+def _replace_password(server: TeamServer, address: ServerAddress) -> None:
+    server.replace_password(_ask_new_password())
+    print_message(
+        "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
+        f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
+    )
 
 
 def _connect_or_ask_password(address: ServerAddress) -> TeamServer:

@@ -99,22 +99,36 @@ def _open_files(
     if request.checkout is not None:
         return GitCheckout.open(request.checkout, commit)
 
+    imported = _map_imported_files(repository, fixes)
+    root = _find_common_checkout(imported)
+    if root is not None:
+        return GitCheckout.open(root, commit)
+    # Without a checkout, the patch must name the commit that it applies to.
+    if commit is None:
+        raise ExportError(NO_COMMIT)
+    return ImportedFiles(commit, imported)
+
+
+def _map_imported_files(
+    repository: UpstreamRepository, fixes: Sequence[ResolvedFix]
+) -> dict[str, Path]:
+    """Return the imported files that the fixes change, by their path in the repository."""
     imported: dict[str, Path] = {}
     for fix in fixes:
         try:
             imported |= repository.map_imported_files(fix)
         except RefusedFix:
             continue  # `_PatchWriter.add_fix` reports the reason.
-    # If the files are from several checkouts, none of them is used.
+    return imported
+
+
+def _find_common_checkout(imported: dict[str, Path]) -> Path | None:
+    """Return the checkout that contains all files. None if they are from several checkouts."""
     roots = {find_git_root(file, path) for path, file in imported.items()}
-    if len(roots) == 1:
-        (root,) = roots
-        if root is not None:
-            return GitCheckout.open(root, commit)
-    # Without a checkout, the patch must name the commit that it applies to.
-    if commit is None:
-        raise ExportError(NO_COMMIT)
-    return ImportedFiles(commit, imported)
+    if len(roots) != 1:
+        return None
+    (root,) = roots
+    return root
 
 
 def _group_by_record(fixes: Sequence[ResolvedFix]) -> list[list[ResolvedFix]]:
@@ -174,12 +188,14 @@ class _PatchWriter:
 
         datapoint = self._make_datapoint(path, place, fixes, execution)
         self._edit(path, place, fix)
-        # Other files may repeat the record.
-        copies = []
-        for other_path in other_paths:
-            if self._edit_copy(other_path, place, fix):
-                copies.append(other_path)
-        self.result.datapoints.append(replace(datapoint, copies=tuple(copies)))
+        copies = self._edit_copies(other_paths, place, fix)
+        self.result.datapoints.append(replace(datapoint, copies=copies))
+
+    def _edit_copies(
+        self, paths: Sequence[str], place: RecordPlace, fix: ResolvedFix
+    ) -> tuple[str, ...]:
+        """Edit the other files that repeat the record. Return the paths of the edited files."""
+        return tuple(path for path in paths if self._edit_copy(path, place, fix))
 
     def _find_record(self, path: str, record_id: str) -> RecordPlace:
         place = self._repository.find_record(self._read(path), record_id)

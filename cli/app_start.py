@@ -380,12 +380,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
         app.run(mouse=app.uses_mouse)
 
     # This is also reported if the app ended by a signal or an error.
-    n_reviewed = app.session.reviewed_count
-    if n_reviewed:
-        items = format_count(n_reviewed, "item")
-        journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        print_message(f"{items} reviewed. The reviews are in {format_cell(str(journal))}")
-
+    _report_reviewed_items(session, app.session.reviewed_count)
     warn_about_lost_drafts(app.session)
     if app.return_code:
         raise SystemExit(app.return_code)
@@ -394,8 +389,15 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
             "internal error: the app ended although you did not quit it. Run the command again to"
             " continue, and report what you did last."
         )
-
     return app.next_switch
+
+
+def _report_reviewed_items(session: WorkspaceSession, n_reviewed: int) -> None:
+    """Say how many items the annotator reviewed, if any, and where the reviews are."""
+    if n_reviewed:
+        items = format_count(n_reviewed, "item")
+        journal = session.workspace.reviews / f"{session.annotator}.jsonl"
+        print_message(f"{items} reviewed. The reviews are in {format_cell(str(journal))}")
 
 
 def warn_about_lost_drafts(app_session: Session) -> None:

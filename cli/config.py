@@ -337,11 +337,24 @@ def load_config() -> Config:
     Raises CommandError for an invalid setting.
     """
     file = locate_config_file()
+    settings = {}
+    for name, value in _read_config_table(file).items():
+        try:
+            settings[name] = _check_setting(name, value)
+        except ValueError as error:
+            raise CommandError(f"{file}: {error}") from error
+    return Config(**settings)
+
+
+def _read_config_table(file: Path) -> dict[str, Any]:
+    """Read a TOML file. Without a file, the table is empty, so that all settings have defaults.
+
+    Raises CommandError if the file cannot be read or is not TOML.
+    """
     try:
-        table = tomllib.loads(_read_limited_text(file))
+        return tomllib.loads(_read_limited_text(file))
     except (FileNotFoundError, NotADirectoryError):
-        # Without a file, all settings have their defaults.
-        return Config()
+        return {}
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:
@@ -350,14 +363,6 @@ def load_config() -> Config:
         raise CommandError(f"{file}: {problem}") from error
     except RecursionError:
         raise CommandError(f"{file}: the TOML is nested too deeply. Remove nested values") from None
-
-    settings = {}
-    for name, value in table.items():
-        try:
-            settings[name] = _check_setting(name, value)
-        except ValueError as error:
-            raise CommandError(f"{file}: {error}") from error
-    return Config(**settings)
 
 
 def _check_setting(name: str, value: Any) -> Any:

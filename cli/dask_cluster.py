@@ -52,12 +52,7 @@ def run_parts_on_cluster(
     Raises CommandError if Dask is not installed, or if the scheduler cannot be reached or ends.
     """
     _check_scheduler_file(scheduler)
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise CommandError("--dask needs Dask: pip install 'fcreview[cluster]'") from None
-
-    with _silence_loggers(), _connect(distributed, scheduler) as client:
+    with _silence_loggers(), _connect(_import_dask(), scheduler) as client:
         n_workers = max(1, len(client.nthreads()))
         count = n_parts or PARTS_PER_WORKER * n_workers
 
@@ -71,6 +66,14 @@ def run_parts_on_cluster(
         for number, future in futures.items():
             outcomes.append(_wait_for_part(client, future, number, scheduler))
         return outcomes
+
+
+def _import_dask() -> Any:
+    """Import the module of Dask for clusters, which is an optional package."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise CommandError("--dask needs Dask: pip install 'fcreview[cluster]'") from None
 
 
 def _check_scheduler_file(scheduler: str) -> None:

@@ -233,14 +233,14 @@ def describe_label_agreement(
     if agreement is None:
         return
     if agreement.n_double:
-        share = f"{100 * agreement.n_different / agreement.n_double:.0f} %"
         counts = f"{agreement.n_different:,} of {agreement.n_double:,} items"
+        share = _format_share(agreement.n_different, agreement.n_double)
         yield f"annotators differ on {counts} ({share})"
     else:
         yield "no item has the verdicts of two annotators, so the error of the labels is unknown"
     if agreement.n_repeated:
-        share = f"{100 * agreement.n_changed / agreement.n_repeated:.0f} %"
         counts = f"{agreement.n_changed:,} of {agreement.n_repeated:,}"
+        share = _format_share(agreement.n_changed, agreement.n_repeated)
         yield f"annotators changed their verdict on {counts} hidden duplicates ({share})"
 
     # The first metric is the main one. Its sensitivity stands for that of the others.
@@ -248,6 +248,10 @@ def describe_label_agreement(
         if estimate.sensitivity:
             yield _describe_sensitivity(estimate, estimate.sensitivity)
             return
+
+
+def _format_share(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} %"
 
 
 def _describe_sensitivity(estimate: MetricEstimate, ends: tuple[float, float]) -> str:

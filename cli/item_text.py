@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -38,20 +38,22 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
             item_numbers += numbers_in_run
             runs_with_item.append(row)
 
-    if len(item_numbers) == 1:
-        return item_numbers[0]
     if not item_numbers:
         raise CommandError(f"no item has the id {item_id!r}. {_suggest_ids(session, item_id, run)}")
+    if len(item_numbers) > 1:
+        raise CommandError(_explain_ambiguous_id(item_id, len(item_numbers), runs_with_item))
+    return item_numbers[0]
 
+
+def _explain_ambiguous_id(item_id: str, n_items: int, runs_with_item: Sequence[RunRow]) -> str:
+    """Say how to choose one of several items with the same id."""
     run_choices = format_run_choices(runs_with_item)
     if len(runs_with_item) == 1:
-        raise CommandError(
-            f"{len(item_numbers)} items of run {run_choices} have the id {item_id!r}. Choose one of"
-            " them in the app with fcreview open"
+        return (
+            f"{n_items} items of run {run_choices} have the id {item_id!r}. Choose one of them in"
+            " the app with fcreview open"
         )
-    raise CommandError(
-        f"{len(runs_with_item)} runs have an item {item_id!r}. Choose --run {run_choices}"
-    )
+    return f"{len(runs_with_item)} runs have an item {item_id!r}. Choose --run {run_choices}"
 
 
 def _suggest_ids(session: WorkspaceSession, item_id: str, run: str | None) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from fcreview.cli.output import print_message
 from fcreview.errors import CommandError
@@ -263,15 +264,20 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
         except AnnotatorError as error:
             raise CommandError(f"{path}: {error}") from error
         try:
-            if not isinstance(value, str):
-                raise ValueError("a password hash is a string")
-            users[annotator] = PasswordHash.parse(value)
+            users[annotator] = _parse_password_hash(value)
         except ValueError:
             raise CommandError(
                 f"{path}: {name!a} has no valid password hash. Set the password again with"
                 " --add-user"
             ) from None
     return users
+
+
+def _parse_password_hash(value: Any) -> PasswordHash:
+    """Raises ValueError for anything else than the text of a password hash."""
+    if not isinstance(value, str):
+        raise ValueError("a password hash is a string")
+    return PasswordHash.parse(value)
 
 
 @dataclass(slots=True)

@@ -81,21 +81,20 @@ class FileWatcher:
         """
         if self._imported_sources is None:
             self._imported_sources = self._load_imported_file_states()
+        # The states of the last call replace those of the import.
+        earlier_sources = self._imported_sources | self._sources_elsewhere
 
         files_at_paths = self._read_files_at_paths()
         paths_elsewhere = [path for path in self._imported_sources if path not in files_at_paths]
         sources_elsewhere = read_file_states(Path(path) for path in paths_elsewhere)
 
-        has_changed = files_at_paths != self._files_at_paths
-        # The states of the last call replace those of the import.
-        earlier_sources = self._imported_sources | self._sources_elsewhere
-        for path, state in sources_elsewhere.items():
-            if state != earlier_sources[path]:
-                has_changed = True
-
+        have_files_changed = files_at_paths != self._files_at_paths
+        have_sources_changed = any(
+            state != earlier_sources[path] for path, state in sources_elsewhere.items()
+        )
         self._files_at_paths = files_at_paths
         self._sources_elsewhere = sources_elsewhere
-        return has_changed or self._import_failed
+        return have_files_changed or have_sources_changed or self._import_failed
 
     def _read_files_at_paths(self) -> FileStates:
         return read_file_states(gather_files(self._paths).files)

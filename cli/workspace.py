@@ -591,23 +591,28 @@ def _check_errata_support(errata: Errata, file_name: str) -> None:
 
     Raises CommandError if the file contains nothing else.
     """
-    from fcreview.importers.registry import IMPORTERS
-
     benchmarks = {entry.benchmark for entry in errata.entries.values()}
     unsupported = [benchmark for benchmark in benchmarks if not supports_errata(benchmark)]
     if not unsupported:
         return
 
-    title_by_name = {importer.name: importer.title for importer in IMPORTERS}
-    unsupported_titles = {title_by_name.get(name, name) for name in unsupported}
-    supported_titles = [title for name, title in title_by_name.items() if supports_errata(name)]
-    problem = (
-        f"fcreview cannot apply errata of {', '.join(sorted(unsupported_titles))}, only errata of"
-        f" {', '.join(supported_titles)}"
-    )
+    problem = _explain_unsupported_errata(unsupported)
     if len(unsupported) == len(benchmarks) and not errata.rules:
         raise CommandError(f"{file_name}: {problem}")
     print_message(f"fcreview: {file_name}: {problem}")
+
+
+def _explain_unsupported_errata(unsupported: Sequence[str]) -> str:
+    """Name these benchmarks, and the benchmarks whose errata fcreview can apply."""
+    from fcreview.importers.registry import IMPORTERS
+
+    title_by_name = {importer.name: importer.title for importer in IMPORTERS}
+    unsupported_titles = {title_by_name.get(name, name) for name in unsupported}
+    supported_titles = [title for name, title in title_by_name.items() if supports_errata(name)]
+    return (
+        f"fcreview cannot apply errata of {', '.join(sorted(unsupported_titles))}, only errata of"
+        f" {', '.join(supported_titles)}"
+    )
 
 
 def supports_errata(importer_name: str) -> bool:

@@ -220,7 +220,20 @@ class _Table:
         return reviews
 
     def _read_written_review(self, cells: Sequence[str]) -> dict[str, Any] | None:
-        """Return the review that a person wrote into a row. None if the row has no review.
+        """Return the review that a person wrote into a row. None if the row has no review."""
+        review = {}
+        for name, value in self._read_written_values(cells).items():
+            if value not in (None, "", []):
+                review[name] = value
+        if not review:
+            return None
+        review["annotator"] = self._get_cell(cells, "annotator")
+        review["time"] = self._get_cell(cells, "time")
+        review["blind"] = self._read_flag(cells, "blind")
+        return review
+
+    def _read_written_values(self, cells: Sequence[str]) -> dict[str, Any]:
+        """Return the values of the columns that a person can fill. Some may be empty.
 
         In a table that fcreview exported, a person can only add a verdict and a note. The other
         columns for reviews describe the reviews that existed at the export.
@@ -234,17 +247,7 @@ class _Table:
             values["fault"] = self._get_cell(cells, "fault")
             values["tags"] = self._read_tags(cells)
             values["golden_fix"] = self._read_json(cells, "golden_fix")
-
-        review = {}
-        for name, value in values.items():
-            if value not in (None, "", []):
-                review[name] = value
-        if not review:
-            return None
-        review["annotator"] = self._get_cell(cells, "annotator")
-        review["time"] = self._get_cell(cells, "time")
-        review["blind"] = self._read_flag(cells, "blind")
-        return review
+        return values
 
     def _read_verdict(self, cells: Sequence[str]) -> Any:
         text = self._get_cell(cells, VERDICT_KEY).strip()

@@ -6,7 +6,7 @@ item selection, calibration of automatic verdicts, and golden answers that look 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -110,28 +110,33 @@ def build_calibration_section(
     """
     if not pairs:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
+    return Section(
+        CALIBRATION_TITLE,
+        blocks=[Paragraph(text) for text in (*describe_selection(pairs), *NOTES)],
+        sections=[build_table_section(table) for table in _list_calibration_tables(pairs, scopes)],
+    )
 
-    groups = compute_calibration_groups(pairs, "overall")
-    tables = [build_calibration_table(groups, max_cells=MAX_MATRIX_CELLS)]
+
+def _list_calibration_tables(
+    pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+) -> Iterator[Table]:
     trust_table = _build_trust_table(pairs)
     if trust_table is not None:
-        tables.insert(0, trust_table)
+        yield trust_table
+    groups = compute_calibration_groups(pairs, "overall")
+    yield build_calibration_table(groups, max_cells=MAX_MATRIX_CELLS)
+
     useful_scopes = list_useful_scopes(pairs)
     for scope in scopes:
         if scope in useful_scopes:
             calibrations = list(compute_calibrations(pairs, [scope]))
             table = build_scope_table(calibrations, scope, MAX_CALIBRATION_GROUPS)
             # A page has no room for all measures. `fcreview calibrate` prints them.
-            tables.append(table.without(OMITTED_MEASURES))
+            yield table.without(OMITTED_MEASURES)
 
     errors = build_error_table(list(find_error_groups(pairs)), max_groups=MAX_ERROR_GROUPS)
     if errors.rows:
-        tables.append(errors)
-    return Section(
-        CALIBRATION_TITLE,
-        blocks=[Paragraph(text) for text in (*describe_selection(pairs), *NOTES)],
-        sections=[build_table_section(table) for table in tables],
-    )
+        yield errors
 
 
 def _build_trust_table(pairs: Sequence[VerdictPair]) -> Table | None:
@@ -289,7 +294,11 @@ def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
     title = "Item selection"
     if not queues:
         return Section(title, [Paragraph(f"No random sample was drawn. {HAND_PICKED_NOTE}")])
+    drawn = f"{format_count(len(queues), 'queue was', 'queues were')} drawn at random."
+    return Section(title, [Paragraph(f"{drawn} {HAND_PICKED_NOTE}"), _build_queue_table(queues)])
 
+
+def _build_queue_table(queues: Sequence[QueueSample]) -> Table:
     rows = []
     for queue in queues:
         row = [
@@ -301,9 +310,7 @@ def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
             queue.created,
         ]
         rows.append(row)
-    drawn = f"{format_count(len(queues), 'queue was', 'queues were')} drawn at random."
-    headings = ["queue", "drawn", "from", "strata", "seed", "created"]
-    return Section(title, [Paragraph(f"{drawn} {HAND_PICKED_NOTE}"), make_table(headings, rows)])
+    return make_table(["queue", "drawn", "from", "strata", "seed", "created"], rows)
 
 
 MAX_SUSPECTS = 20

@@ -4,7 +4,7 @@ verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -226,26 +226,33 @@ def _print_tables(
         return
     emit_lines(describe_selection(verdict_pairs))
     emit_lines(NOTES)
-
-    if "overall" in scopes:
-        print_figure(_build_trust_table(verdict_pairs), max_width=MAX_COLUMN_CELLS)
-        overall = compute_calibration_groups(verdict_pairs, "overall")
-        table = build_calibration_table(overall, build_filter=build_filter.of_cell)
+    for table in _list_tables(build_filter, verdict_pairs, scopes):
         print_figure(table, max_width=MAX_COLUMN_CELLS)
+
+
+def _list_tables(
+    build_filter: _FilterBuilder,
+    verdict_pairs: Sequence[VerdictPair],
+    scopes: Sequence[CalibrationScope],
+) -> Iterator[Table]:
+    """Yield each table as soon as it is computed."""
+    if "overall" in scopes:
+        yield _build_trust_table(verdict_pairs)
+        overall = compute_calibration_groups(verdict_pairs, "overall")
+        yield build_calibration_table(overall, build_filter=build_filter.of_cell)
 
     useful_scopes = list_useful_scopes(verdict_pairs)
     for scope in scopes:
         # A scope with one group would repeat the overall table.
         if scope != "overall" and scope in useful_scopes:
             calibrations = list(compute_calibrations(verdict_pairs, [scope]))
-            print_figure(build_scope_table(calibrations, scope), max_width=MAX_COLUMN_CELLS)
+            yield build_scope_table(calibrations, scope)
 
-    errors = build_error_table(
+    yield build_error_table(
         list(find_error_groups(verdict_pairs)),
         build_filter=build_filter.of_errors,
         max_groups=MAX_ERROR_GROUPS,
     )
-    print_figure(errors, max_width=MAX_COLUMN_CELLS)
 
 
 def _build_trust_table(verdict_pairs: Sequence[VerdictPair]) -> Table:

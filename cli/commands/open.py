@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from fcreview.cli.app_start import OpenOptions, show_queue
-from fcreview.cli.config import (
-    load_config,
-)
+from fcreview.cli.config import load_config
 from fcreview.cli.options import (
     IMPORT_OPTIONS,
     PATHS_OR_CURRENT_FOLDER,
@@ -29,7 +27,8 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    pass
+    from fcreview.cli.watch import FileWatcher
+    from fcreview.store.workspace import Workspace
 
 MAX_COPIED_ITEMS = 20_000  # maximum number of items of a lake that are copied to a local store
 
@@ -66,14 +65,8 @@ def open_(
     """
     if follow and find_lake_location(options.paths) is not None:
         raise UsageError("--follow has no effect on a lake. Omit --follow")
-    watcher = None
-    if follow and can_show_app():
-        from fcreview.cli.watch import FileWatcher
-
-        # The watcher is created first, so that it notices changes during the import.
-        watcher = FileWatcher(options, load_config().follow)
-    elif follow:
-        print_message("fcreview: --follow needs a terminal. Only the current items are printed")
+    # The watcher is created first, so that it notices changes during the import.
+    watcher = _create_watcher(options) if follow else None
     open_options = OpenOptions(
         item,
         queue=queue,
@@ -93,6 +86,16 @@ def open_(
             show_queue(app_session, open_options, watcher)
         finally:
             app_session.close()
+
+
+def _create_watcher(options: WorkspaceOptions) -> FileWatcher | None:
+    """Create the watcher of --follow. Without a terminal, there is no app to show changes in."""
+    if not can_show_app():
+        print_message("fcreview: --follow needs a terminal. Only the current items are printed")
+        return None
+    from fcreview.cli.watch import FileWatcher
+
+    return FileWatcher(options, load_config().follow)
 
 
 def _copy_lake_items_to_store(
@@ -123,11 +126,14 @@ def _copy_lake_items_to_store(
     items = [row.item for row in session.store.fetch_page(view, 0, n_items)]
     session.close()
     workspace = copy_items_to_new_store(session.workspace, items)
+    _print_copy_message(workspace, n_items)
+    return replace(session, workspace=workspace, _store=None, _runs=[])
 
+
+def _print_copy_message(workspace: Workspace, n_items: int) -> None:
     megabytes = workspace.store.stat().st_size / 1e6
     folder = sanitize(str(workspace.root))
     print_message(
         f"fcreview: copied {format_count(n_items, 'item')} ({megabytes:.1f} MB) to {folder}. You"
         " can open this folder without the lake"
     )
-    return replace(session, workspace=workspace, _store=None, _runs=[])

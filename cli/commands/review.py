@@ -310,12 +310,8 @@ class ReviewLoop:
         """Print an item, which the next answer reviews."""
         self._navigator = QueueNavigator.locate_item(self._store, self._view, item, self._navigator)
         detail = self._store.read_detail(item)
-        position = ""
-        if self._navigator.position is not None:
-            position = f", {self._navigator.position + 1} of {self._navigator.count}"
-        run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
         emit()
-        emit(f"item {sanitize(detail.row.id)}{position}, {run}")
+        emit(f"item {_format_title(detail, self._navigator)}")
 
         # In blind mode, the verdicts are printed after the annotator's own review.
         hide_verdicts = self._store.blind and detail.row.you is None
@@ -324,6 +320,15 @@ class ReviewLoop:
                 detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full
             )
         )
+
+
+def _format_title(detail: ItemDetail, navigator: QueueNavigator) -> str:
+    """Return the id of an item, its position in the queue, and its run."""
+    position = ""
+    if navigator.position is not None:
+        position = f", {navigator.position + 1} of {navigator.count}"
+    run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
+    return f"{sanitize(detail.row.id)}{position}, {run}"
 
 
 def format_plain_item_lines(

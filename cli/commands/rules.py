@@ -7,7 +7,7 @@ Example: fcreview rules preview result/ 'ignore-case in city'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,14 +73,7 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
 
     Raises CommandError if the rule applies to none of the runs.
     """
-    config = load_config()
-    workspace = locate_workspace(options, create=False)
-    plans = discover_runs(options, config).plans
-    # This sets the fields of the plans. Without options of this command, they get the saved ones
-    # and the errata of their import, and nothing new is saved.
-    no_options = replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None)
-    set_options_and_errata(plans, no_options, config, workspace)
-
+    plans = _discover_plans_as_imported(options)
     run_names = build_run_names(dict(enumerate(plan.run for plan in plans)))
     applies_to_any_run = False
     for number, plan in enumerate(plans):
@@ -96,6 +89,17 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
         raise CommandError(
             f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH"
         )
+
+
+def _discover_plans_as_imported(options: WorkspaceOptions) -> Sequence[RunPlan]:
+    """Find the runs, with the options and the errata of their import."""
+    config = load_config()
+    workspace = locate_workspace(options, create=False)
+    plans = discover_runs(options, config).plans
+    # Without options of this command, the plans get the saved ones, and nothing new is saved.
+    no_options = replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None)
+    set_options_and_errata(plans, no_options, config, workspace)
+    return plans
 
 
 def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iterator[RuleFlip]:
@@ -163,8 +167,12 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
         f" {len(flips_to_fail):,} from pass to fail"
     )
     emit()
+    _print_flip_table(ordered)
+
+
+def _print_flip_table(flips: Sequence[RuleFlip]) -> None:
     rows = []
-    for flip in ordered:
+    for flip in flips:
         difference = format_cell(flip.difference)
         rows.append([FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), difference])
     print_table(["flip", "run", "item", "first difference"], rows)
@@ -206,7 +214,12 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             " change"
         )
         return
+    _print_rule_table(rules, applied_rules)
 
+
+def _print_rule_table(
+    rules: Sequence[EquivalenceRule], applied_rules: Collection[EquivalenceRule]
+) -> None:
     rows = []
     for rule in rules:
         date = rule.date[:DATE_LENGTH]

@@ -124,14 +124,19 @@ def _print_notes(selected: Sequence[RunRow], notes: Sequence[str]) -> None:
         emit(INCIDENTS_NOTE)
     if any(row.not_run for row in selected):
         emit(NOT_RUN_NOTE)
+    _warn_of_missing_datasets(selected)
 
+
+def _warn_of_missing_datasets(selected: Sequence[RunRow]) -> None:
+    """Warn of the runs that were imported without their dataset."""
     numbers = [str(row.run) for row in selected if row.info.lacks_dataset]
-    if numbers:
-        listed = ", ".join(numbers[:MAX_LISTED_RUNS])
-        n_more = len(numbers) - MAX_LISTED_RUNS
-        if n_more > 0:
-            listed += f" and {n_more:,} more"
-        print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
+    if not numbers:
+        return
+    listed = ", ".join(numbers[:MAX_LISTED_RUNS])
+    n_more = len(numbers) - MAX_LISTED_RUNS
+    if n_more > 0:
+        listed += f" and {n_more:,} more"
+    print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
 
 
 def _select_and_sort_runs(
@@ -187,11 +192,13 @@ def _build_run_json(row: RunRow, own: OwnScore | None) -> dict[str, Any]:
         facts[fact["name"]] = fact["value"]
         facts[f"{fact['name']}_reason"] = fact["reason"]
 
-    own_fields: dict[str, Any] = dict.fromkeys(("own_metric", "own_value", "own_unit"))
-    if own is not None:
-        own_fields = {"own_metric": own.title, "own_value": own.value, "own_unit": own.unit}
-
     # The fields that name the run come first.
     names = {"run": fields.pop("run"), "run_name": fields.pop("run_name")}
     date = {"date": find_run_date_or_folder(row)}
-    return {**names, **facts, **info, **date, **fields, **own_fields}
+    return {**names, **facts, **info, **date, **fields, **_build_own_score_json(own)}
+
+
+def _build_own_score_json(own: OwnScore | None) -> dict[str, Any]:
+    if own is None:
+        return {"own_metric": None, "own_value": None, "own_unit": None}
+    return {"own_metric": own.title, "own_value": own.value, "own_unit": own.unit}

@@ -40,17 +40,18 @@ def sql(
         if as_json:
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
-            return
-        if as_csv:
+        elif as_csv:
             emit_utf8(_format_csv([columns, *rows]))
-            return
+        else:
+            _print_rows(columns, rows)
 
-        headers = [format_cell(column) for column in columns]
-        table_rows = []
-        for row in rows:
-            table_rows.append([format_cell(cell) for cell in row])
-        print_table(headers, table_rows)
-        print_message(format_count(len(rows), "row"))
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    table_rows = []
+    for row in rows:
+        table_rows.append([format_cell(cell) for cell in row])
+    print_table([format_cell(column) for column in columns], table_rows)
+    print_message(format_count(len(rows), "row"))
 
 
 def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:

@@ -72,20 +72,25 @@ def format_bfcl_pull_request(repository: BfclRepository, datapoints: Sequence[Da
         lines += _format_datapoint(datapoint)
         lines += format_titled_block("Proposed Changes", _format_proposed_change(datapoint))
 
-    today = datetime.now(UTC)
-    pull_request = f"[#NUMBER]({repository.url}/pull/NUMBER)"
-    entry = f"- [{today:%b} {today.day}, {today.year}] {pull_request}:"
-    entry += f" Fix ground truth for {_list_names(names)}."
     lines += [
         "## CHANGELOG",
         "",
         f"Line for `{repository.changelog}`. Replace NUMBER by the number of this pull request.",
         "",
-        *format_code_block(entry),
+        *format_code_block(_format_changelog_entry(repository, names)),
         "",
     ]
     lines += _format_evidence_sections(datapoints)
     return "\n".join(lines)
+
+
+def _format_changelog_entry(repository: BfclRepository, names: Sequence[str]) -> str:
+    today = datetime.now(UTC)
+    pull_request = f"[#NUMBER]({repository.url}/pull/NUMBER)"
+    return (
+        f"- [{today:%b} {today.day}, {today.year}] {pull_request}:"
+        f" Fix ground truth for {_list_names(names)}."
+    )
 
 
 def _format_proposed_change(datapoint: Datapoint) -> list[str]:
@@ -152,13 +157,11 @@ def format_tau2_pull_request(repository: Tau2Repository, datapoints: Sequence[Da
         "",
         "## Changes Made",
         "",
+        *_list_tau2_changes(datapoints),
+        "",
+        "No other task changes.",
+        "",
     ]
-    for datapoint in datapoints:
-        fields = ", ".join(format_code_span(name) for name in datapoint.new)
-        lines.append(f"- task {format_code_span(datapoint.name)}: {fields} in {datapoint.link}")
-        for copy in datapoint.copies:
-            lines.append(f"  - the same in {format_code_span(copy)}")
-    lines += ["", "No other task changes.", ""]
     for datapoint in datapoints:
         lines += _format_tau2_task(datapoint)
 
@@ -178,6 +181,15 @@ def format_tau2_pull_request(repository: Tau2Repository, datapoints: Sequence[Da
     ]
     lines += _format_evidence_sections(datapoints)
     return "\n".join(lines)
+
+
+def _list_tau2_changes(datapoints: Sequence[Datapoint]) -> Iterator[str]:
+    """Yield the changed fields of each task, and the other files that repeat the task."""
+    for datapoint in datapoints:
+        fields = ", ".join(format_code_span(name) for name in datapoint.new)
+        yield f"- task {format_code_span(datapoint.name)}: {fields} in {datapoint.link}"
+        for copy in datapoint.copies:
+            yield f"  - the same in {format_code_span(copy)}"
 
 
 def _format_tau2_task(datapoint: Datapoint) -> Iterator[str]:
@@ -215,12 +227,7 @@ def format_tau2_issue(datapoints: Sequence[Datapoint]) -> str:
     for datapoint in datapoints:
         lines += _format_tau2_task(datapoint)
 
-    # Some files of the repository are copies of others, and are corrected too.
-    changed_files: set[str] = set()
-    for datapoint in datapoints:
-        changed_files.add(datapoint.path)
-        changed_files.update(datapoint.copies)
-    files = sorted(changed_files)
+    files = ", ".join(format_code_span(path) for path in _list_changed_files(datapoints))
     lines += [
         "**Proposed Solution**",
         "",
@@ -228,7 +235,7 @@ def format_tau2_issue(datapoints: Sequence[Datapoint]) -> str:
         "",
         "**Impact**",
         "",
-        f"{', '.join(map(format_code_span, files))}. Results that embed the old tasks keep their"
+        f"{files}. Results that embed the old tasks keep their"
         " rewards; `tau2 evaluate-trajs --fresh-tasks` computes the new ones.",
         "",
         "**Timeline**: ready. **Dependencies**: none.",
@@ -236,6 +243,15 @@ def format_tau2_issue(datapoints: Sequence[Datapoint]) -> str:
     ]
     lines += _format_evidence_sections(datapoints)
     return "\n".join(lines)
+
+
+def _list_changed_files(datapoints: Sequence[Datapoint]) -> list[str]:
+    """Return the changed files of the repository. Some are copies of others, and change too."""
+    changed_files: set[str] = set()
+    for datapoint in datapoints:
+        changed_files.add(datapoint.path)
+        changed_files.update(datapoint.copies)
+    return sorted(changed_files)
 
 
 def _format_evidence_sections(datapoints: Sequence[Datapoint]) -> Iterator[str]:
@@ -264,12 +280,7 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
             f"Judge {format_code_span(judge.judge)}: {judge.n_passing} of"
             f" {format_count(judge.n_answers, 'answer')} pass"
         )
-
-    if len(evidence.authors) == 1 and evidence.resolution == UNANIMOUS_TEXT:
-        yield f"Decision: by one annotator, {_list_names(evidence.authors)}"
-    else:
-        yield f"Decision: {evidence.resolution}: {_list_names(evidence.authors)}"
-
+    yield f"Decision: {_describe_decision(evidence)}"
     for annotation in evidence.annotations:
         yield _describe_annotation(annotation)
     for reason in evidence.suspect_reasons:
@@ -277,6 +288,14 @@ def _list_facts(datapoint: Datapoint, corrected_names: Iterable[str]) -> Iterato
     if evidence.alternative:
         yield f"Answer of models: {format_code_span(evidence.alternative)}"
     yield from _list_sibling_facts(datapoint, corrected_names)
+
+
+def _describe_decision(evidence: UpstreamEvidence) -> str:
+    """Say who decided on the correction. A single annotator agrees with nobody else."""
+    names = _list_names(evidence.authors)
+    if len(evidence.authors) == 1 and evidence.resolution == UNANIMOUS_TEXT:
+        return f"by one annotator, {names}"
+    return f"{evidence.resolution}: {names}"
 
 
 def _list_run_facts(evidence: UpstreamEvidence) -> Iterator[str]:

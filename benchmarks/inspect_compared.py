@@ -12,32 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from process_cost import Cost, measure_process, select_least
 
 from fcreview.safe_files import import_zipfile
 
 PEER = "import sys; from inspect_ai.log import read_eval_log; read_eval_log(sys.argv[1])"
 DEFLATE = 8
-NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-KIBIBYTES = 1024
 MEGABYTE = 1_000_000
 SAMPLE_FOLDER = "samples/"
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one process needed."""
-
-    processor_seconds: float
-    elapsed_seconds: float
-    peak_megabytes: float
 
 
 def main() -> None:
@@ -107,33 +95,13 @@ def measure_import(log: Path, workspace: Path) -> Cost:
     return measure_process([*command, "--workspace", os.fspath(workspace)])
 
 
-def measure_process(command: Sequence[str]) -> Cost:
-    """Run a command, and measure it with its child processes. The memory is that of the largest."""
-    # Without this variable, a program compiles its modules once, as when pip has installed it.
-    environment = {name: os.environ[name] for name in os.environ if name != NO_BYTECODE}
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    if status != 0:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    return Cost(
-        processor_seconds=used.ru_utime + used.ru_stime,
-        elapsed_seconds=time.perf_counter() - start,
-        peak_megabytes=used.ru_maxrss / KIBIBYTES,
-    )
-
-
 def report(name: str, costs: Sequence[Cost]) -> None:
     if not costs:
         return
-    processor_seconds = min(cost.processor_seconds for cost in costs)
-    elapsed_seconds = min(cost.elapsed_seconds for cost in costs)
-    peak_megabytes = max(cost.peak_megabytes for cost in costs)
+    least = select_least(costs)
     print(
-        f"{name:<16} {processor_seconds:6.2f} s processor, {elapsed_seconds:6.2f} s elapsed,"
-        f" {peak_megabytes:5.0f} MB"
+        f"{name:<16} {least.processor_seconds:6.2f} s processor,"
+        f" {least.elapsed_seconds:6.2f} s elapsed, {least.peak_megabytes:5.0f} MB"
     )
 
 

@@ -7,7 +7,7 @@ were written, and entries that quote other replies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +24,14 @@ from fcreview.importers.acebench.decoding import (
 )
 from fcreview.importers.acebench.filenames import HISTORY_KINDS, FileName, parse_file_name
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
-from fcreview.importers.common.jsonl import read_objects_with_id, read_records
+from fcreview.importers.common.file_cache import file_stamp
+from fcreview.importers.common.jsonl import JsonRecord, read_records, select_objects_with_id
 from fcreview.importers.common.records import (
     FailureList,
     Undecodable,
     as_object,
+    load_dataset_records,
     load_failure_list,
-    load_records_by_id,
     read_failure_count,
     read_function_docs,
     validate_failure_list,
@@ -40,20 +41,56 @@ from fcreview.model.item import ImportIssue
 from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
+MAX_KEPT_BYTES = 2_000_000
+"""Size of a result file whose records stay in memory while the run is read."""
 MAX_ROUNDING_ERROR = 0.001
 """Maximum difference between the computed mean process accuracy and the mean in a header with
 three decimals.
 """
 
 
+class ResultFile:
+    """The records of a result file, which are needed several times. Those of a small file are
+    parsed only once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept_records: list[JsonRecord | ImportIssue] | None = None
+
+    def read_records(self) -> Iterable[JsonRecord | ImportIssue]:
+        """Return all records, and an issue for each line that cannot be read."""
+        if self._kept_records is not None:
+            return self._kept_records
+        records = read_records(self._path)
+        if file_stamp(self._path).n_bytes > MAX_KEPT_BYTES:
+            return records
+        self._kept_records = list(records)
+        return self._kept_records
+
+    def read_objects(self) -> Iterator[JsonObject]:
+        """Yield the records that have an id."""
+        return select_objects_with_id(self.read_records())
+
+    def read_answers(self) -> Iterator[JsonObject]:
+        """Yield the records that answer an item.
+
+        If several records have the same id, only the first is an answer to the item.
+        """
+        seen: set[str] = set()
+        for record in self.read_objects():
+            if record["id"] not in seen:
+                seen.add(record["id"])
+                yield record
+
+
 @dataclass(slots=True)
 class CategoryInputs:
-    """Content of the files of one category of a run, except the result records, which are read
-    one by one.
-    """
+    """Content of the files of one category of a run."""
 
     category: str
     result_file: Path
+    results: ResultFile = field(init=False)
     rule_set: RuleSet = NEWEST_RULE_SET
     """Version of the rules with which replies are decoded."""
     questions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -75,6 +112,9 @@ class CategoryInputs:
     """Items whose score entry quotes another reply than the result file contains."""
     issues: list[ImportIssue] = field(default_factory=list)
     """Problems of the files, except the result file."""
+
+    def __post_init__(self) -> None:
+        self.results = ResultFile(self.result_file)
 
     def get_dataset_position(self, item_id: str) -> int:
         """Return the position of an item in the question file, from 0.
@@ -105,17 +145,6 @@ class CategoryInputs:
         question = self.questions.get(item_id) or {}
         return read_function_docs(question.get("function"))
 
-    def iterate_results(self) -> Iterator[JsonObject]:
-        """Yield the result records.
-
-        If several records have the same id, only the first is an answer to the item.
-        """
-        seen: set[str] = set()
-        for record in read_objects_with_id(self.result_file):
-            if record["id"] not in seen:
-                seen.add(record["id"])
-                yield record
-
 
 def load_category_inputs(plan: RunPlan, result_file: Path) -> CategoryInputs:
     """Load the dataset, scores and process entries of a category.
@@ -140,12 +169,13 @@ def _load_dataset(inputs: CategoryInputs, dataset_files: list[Path]) -> None:
     for file in dataset_files:
         if file.name != f"data_{inputs.category}.json":
             continue
-        records = load_records_by_id(file, inputs.issues)
+        records = load_dataset_records(file)
+        inputs.issues += records.issues
         if file.parent.name == "possible_answer":
-            inputs.answers = records
+            inputs.answers = records.by_id
         else:
-            inputs.questions = records
-            inputs.question_ids = list(records)
+            inputs.questions = records.by_id
+            inputs.question_ids = list(records.by_id)
 
 
 def _load_score_file(inputs: CategoryInputs, file: Path) -> None:
@@ -199,7 +229,7 @@ def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet) -> list[
     has_score_file = inputs.scored.path != Path()
     if has_score_file:
         issues += _remove_entries_of_passing_items(inputs)
-        result_ids = [record["id"] for record in read_objects_with_id(inputs.result_file)]
+        result_ids = [record["id"] for record in inputs.results.read_objects()]
         validate_failure_list(inputs.scored, result_ids, issues)
     if inputs.process_file is not None:
         issues += _discard_invalid_process_entries(inputs, inputs.process_file)
@@ -223,7 +253,7 @@ def _remove_entries_of_passing_items(inputs: CategoryInputs) -> Iterator[ImportI
     """
     scored = inputs.scored
     passed_ids = set()
-    for record in inputs.iterate_results():
+    for record in inputs.results.read_answers():
         if _matches_later_answer(inputs, record):
             passed_ids.add(record["id"])
 

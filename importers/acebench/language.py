@@ -15,7 +15,11 @@ from fcreview.importers.acebench.identity import (
     read_language_folder,
 )
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import function_names, read_function_docs
+from fcreview.importers.common.records import (
+    function_names,
+    load_dataset_records,
+    read_function_docs,
+)
 from fcreview.model.item import ImportIssue
 
 DATASET_LANGUAGES = ("en", "zh")
@@ -212,9 +216,10 @@ def _compute_matching_share(dataset: Path, results: Sequence[Path]) -> float | N
 def _load_function_names(question_file: Path) -> dict[str, set[str]]:
     if not question_file.is_file():
         return {}
+    records = load_dataset_records(question_file)
     return {
-        record["id"]: function_names(read_function_docs(record.get("function")))
-        for record in read_objects_with_id(question_file)
+        item_id: function_names(read_function_docs(record.get("function")))
+        for item_id, record in records.by_id.items()
     }
 
 

@@ -23,7 +23,7 @@ def find_missing_items(categories: Sequence[CategoryInputs]) -> Iterator[Missing
     present: set[str] = set()
     uncompared = []
     for inputs in categories:
-        result_ids = [record["id"] for record in inputs.iterate_results()]
+        result_ids = [record["id"] for record in inputs.results.read_answers()]
         present.update(result_ids)
         if _matches_dataset(inputs, result_ids):
             expected[inputs.category] = inputs.question_ids

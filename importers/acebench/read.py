@@ -39,7 +39,7 @@ from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.acebench.not_run import find_missing_items
 from fcreview.importers.acebench.run_inputs import load_run_inputs
 from fcreview.importers.common.incidents import apply_incident, find_empty_reply
-from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import (
     add_issue,
     as_object,
@@ -102,7 +102,7 @@ def _report_missing_dataset_records(plan: RunPlan, inputs: CategoryInputs) -> It
     if plan.run.dataset is None:
         return
     questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"
-    item_ids = {record["id"] for record in inputs.iterate_results()}
+    item_ids = {record["id"] for record in inputs.results.read_answers()}
     yield from report_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
 
 
@@ -117,7 +117,7 @@ def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
     """Yield an item for each result record of a category, and an issue for each problem."""
     reader = _ResultReader(inputs)
-    for record in read_records(inputs.result_file):
+    for record in inputs.results.read_records():
         if isinstance(record, ImportIssue):
             yield record
         else:

@@ -157,9 +157,9 @@ def _list_scored_items(inputs: CategoryInputs) -> Iterator[_ScoredItem]:
     A score file lists only failing items. An item without an entry passed, but only if the file
     counted as many items as there are results; else it may not have been scored.
     """
-    n_results = sum(1 for _ in inputs.iterate_results())
+    n_results = sum(1 for _ in inputs.results.read_answers())
     are_all_scored = inputs.scored.header.get("total_count") == n_results
-    for record in inputs.iterate_results():
+    for record in inputs.results.read_answers():
         item_id = record["id"]
         entry = inputs.scored.entries.get(item_id)
         is_scored = entry is not None or are_all_scored
@@ -284,7 +284,7 @@ def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies)
     Different replies show that the scores belong to another run. The counts are added to
     `quoted_replies`.
     """
-    for record in inputs.iterate_results():
+    for record in inputs.results.read_answers():
         item_id = record["id"]
         entry = inputs.scored.entries.get(item_id)
         if entry is None or not has_quoted_reply(entry):
@@ -332,7 +332,7 @@ def _compare_quoted_processes(inputs: CategoryInputs, quoted_replies: QuotedRepl
     """Compare the messages of agents that a process file quotes with those in the result file."""
     if not inputs.process_entries:
         return
-    for record in inputs.iterate_results():
+    for record in inputs.results.read_answers():
         item_id = record["id"]
         name = f"{inputs.category}_{inputs.get_dataset_position(item_id)}"
         quoted = inputs.process_entries.get(name, {}).get("model_output")

@@ -25,6 +25,7 @@ import orjson
 from fcreview.equivalence import EquivalenceRule
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
+from fcreview.importers.common.file_cache import file_stamp
 from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
 from fcreview.importers.common.records import (
     function_names,
@@ -502,18 +503,6 @@ def _hash_content(*values: Any) -> bytes:
     if b"null" in text:
         text = repr(values).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16).digest()
-
-
-FileStamp = tuple[str, int, int]
-"""Path, modification time in nanoseconds and size in bytes of a file."""
-
-
-def file_stamp(path: Path) -> FileStamp:
-    try:
-        status = path.stat()
-    except OSError:
-        return str(path), 0, 0
-    return str(path), status.st_mtime_ns, status.st_size
 
 
 class _DatasetLoader:

@@ -30,8 +30,6 @@ from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
     DatasetItem,
-    FileStamp,
-    file_stamp,
     load_dataset,
     to_json_text,
 )
@@ -61,6 +59,7 @@ from fcreview.importers.bfcl.model_folder import describe_model_folder
 from fcreview.importers.bfcl.pairing import NamedFolder, Pairing, RunFiles
 from fcreview.importers.common.copies import report_copies
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, report_missing_scores
+from fcreview.importers.common.file_cache import FileStamp, file_stamp
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.not_run import list_some
 from fcreview.model.item import ImportIssue, Run
@@ -818,8 +817,7 @@ def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> t
         if files is None:
             continue
         for path in files.record_paths:
-            _, modified, _ = file_stamp(path)
-            newest = max(newest, modified)
+            newest = max(newest, file_stamp(path).modified_ns)
 
     day = filenames.find_date_in_path(folder)
     if not day:

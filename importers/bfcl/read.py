@@ -17,7 +17,6 @@ from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
     DatasetItem,
-    file_stamp,
     load_dataset,
     make_dataset_item,
     merge_datasets,
@@ -36,6 +35,7 @@ from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_quest
 from fcreview.importers.bfcl.not_run import CategoryContents, RunCoverage
 from fcreview.importers.bfcl.quoted_replies import QuotedReplies, make_other_reply_issue
 from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile, load_score_file
+from fcreview.importers.common.file_cache import file_stamp
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record
 from fcreview.importers.common.records import as_object, make_missing_records_issue
 from fcreview.model.item import ImportIssue, Item, PartSummary, ReadRecord, RunFact
@@ -303,7 +303,7 @@ def split_run(plan: RunPlan) -> list[RunPart]:
 
 def _measure_files(paths: Sequence[Path]) -> int:
     """Return the size of files in bytes."""
-    return sum(file_stamp(path)[2] for path in paths)
+    return sum(file_stamp(path).n_bytes for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +393,7 @@ class CategoryLoader:
     def load_and_keep(self, name: str, files: CategoryFiles) -> LoadedCategory:
         """Load a category that is needed again, and keep it in memory if its files are small."""
         loaded = _load_category(self._version, name, files)
-        size = sum(file_stamp(path)[2] for path in (*files.results, *files.scores))
+        size = sum(file_stamp(path).n_bytes for path in (*files.results, *files.scores))
         if self._kept_bytes + size <= MAX_KEPT_BYTES:
             self._kept_bytes += size
             self._kept[name] = loaded

@@ -76,10 +76,26 @@ def parse_json_text(text: str, long_numbers: list[str]) -> Any:
 
     Lone surrogates become the text `\\udXXX`, because no file, terminal or database can hold them.
     """
-    value = json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
+    value = _parse_regular_text(text)
+    if value is _IRREGULAR:
+        value = json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
     if not may_have_surrogates(text):
         return value
     return escape_and_cut_strings(value)
+
+
+_IRREGULAR = object()
+"""Result for a text that orjson cannot read, or would not read correctly."""
+
+
+def _parse_regular_text(text: str) -> Any:
+    """Parse a text with orjson, which is several times faster than Python's parser."""
+    if has_long_integer(text.encode("utf-8", "replace")):
+        return _IRREGULAR
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _IRREGULAR
 
 
 def find_repeated_keys(raw: bytes, value: Any) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -56,6 +56,7 @@ __all__ = [
     "read_records",
     "read_records_in_range",
     "reread_value",
+    "select_objects_with_id",
     "split_into_line_ranges",
 ]
 
@@ -180,7 +181,14 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
 
     All other lines are skipped without an issue.
     """
-    for record in read_records(path):
+    yield from select_objects_with_id(read_records(path))
+
+
+def select_objects_with_id(
+    records: Iterable[JsonRecord | ImportIssue],
+) -> Iterator[dict[str, Any]]:
+    """Yield the objects among the records whose `id` is a string."""
+    for record in records:
         if isinstance(record, ImportIssue) or not isinstance(record.value, dict):
             continue
         if isinstance(record.value.get("id"), str):

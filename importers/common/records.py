@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeGuard
 
 from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.file_cache import FileCache
 from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import to_json_text
 
+JsonObject = dict[str, Any]
 MAX_QUESTION_LENGTH = 400
 """Maximum number of characters of `Item.question`.
 
@@ -187,6 +189,29 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
     return [tool["function"] if isinstance(tool.get("function"), dict) else tool for tool in tools]
 
 
+@dataclass(frozen=True, slots=True)
+class DatasetRecords:
+    """The records of a dataset file by id. All runs share them, so that nobody may change them."""
+
+    by_id: dict[str, JsonObject]
+    issues: list[ImportIssue]
+
+
+def load_dataset_records(path: Path) -> DatasetRecords:
+    """Load the records of a dataset file as `load_records_by_id` does, or return those that an
+    earlier run has loaded.
+    """
+    return _dataset_files.load(path)
+
+
+def _read_dataset_file(path: Path) -> DatasetRecords:
+    issues: list[ImportIssue] = []
+    return DatasetRecords(load_records_by_id(path, issues), issues)
+
+
+_dataset_files = FileCache(_read_dataset_file)
+
+
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """Load the records of a JSON Lines file by their field `id`.
 
@@ -254,7 +279,6 @@ def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
     return {name for name in names if isinstance(name, str)}
 
 
-JsonObject = dict[str, Any]
 NOT_A_FAILURE = 'a score entry has "valid": true, so it does not count as a failure'
 
 

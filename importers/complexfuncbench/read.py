@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.file_cache import FileCache
 from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
 from fcreview.importers.common.not_run import compare_with_dataset
@@ -169,7 +170,7 @@ def read_dataset(files: list[Path]) -> Dataset:
     """
     dataset = Dataset()
     for file in files:
-        for record in read_records(file):
+        for record in _dataset_files.load(file):
             if isinstance(record, ImportIssue):
                 dataset.issues.append(record)
                 continue
@@ -183,6 +184,14 @@ def read_dataset(files: list[Path]) -> Dataset:
                 issue = ImportIssue(str(file), record.line, what=what, item=sample_id)
                 dataset.issues.append(issue)
     return dataset
+
+
+def _read_dataset_file(path: Path) -> list[JsonRecord | ImportIssue]:
+    return list(read_records(path))
+
+
+_dataset_files = FileCache(_read_dataset_file)
+"""Records of the dataset files, which all runs share."""
 
 
 def _fill_item(

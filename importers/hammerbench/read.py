@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fcreview.importers.common.file_cache import FileCache
 from fcreview.importers.common.incidents import apply_incident, find_empty_reply
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.not_run import compare_with_dataset
@@ -880,8 +881,7 @@ class _Dataset:
 
 
 def _load_dataset(files: list[Path]) -> _Dataset:
-    """Load the records of the dataset files among `files` by id. Records without an id or messages
-    are left out.
+    """Load the records of the dataset files among `files` by id.
 
     If an id occurs in several records, the first one is used, and there is an issue if they differ.
     """
@@ -889,14 +889,35 @@ def _load_dataset(files: list[Path]) -> _Dataset:
     for path in files:
         if not DATASET_FILE_NAME.fullmatch(path.name):
             continue
-        for record in read_json(path, dataset.issues, list) or []:
-            item_id = as_object(record).get("id")
-            messages = as_object(record).get("messages")
-            if not isinstance(item_id, str) or not isinstance(messages, list):
-                continue
+        file = _dataset_files.load(path)
+        dataset.issues += file.issues
+        for item_id, record in file.records:
             first_record = dataset.records.setdefault(item_id, record)
             if first_record != record:
                 what = f"{item_id} occurs more than once, with different content."
                 what += " The first record is used"
                 dataset.issues.append(ImportIssue(str(path), what=what, item=item_id))
     return dataset
+
+
+@dataclass(frozen=True, slots=True)
+class _DatasetFile:
+    """The records of a dataset file with their ids. All runs share them."""
+
+    records: list[tuple[str, dict[str, Any]]]
+    issues: list[ImportIssue]
+
+
+def _read_dataset_file(path: Path) -> _DatasetFile:
+    """Read the records of a dataset file. Those without an id or messages are left out."""
+    issues: list[ImportIssue] = []
+    records = []
+    for record in read_json(path, issues, list) or []:
+        item_id = as_object(record).get("id")
+        messages = as_object(record).get("messages")
+        if isinstance(item_id, str) and isinstance(messages, list):
+            records.append((item_id, record))
+    return _DatasetFile(records, issues)
+
+
+_dataset_files = FileCache(_read_dataset_file)

@@ -23,6 +23,8 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 HEAD_BYTES = 1 << 20
+MAX_BLANKS = 100
+"""Number of bytes in which the second line of JSON Lines begins, after blank lines."""
 VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
     r"_user-(?P<user>.+?)(?:_(?P<time>\d{8,}))?"
@@ -155,11 +157,24 @@ def mentions_run(notes_head: str, run_path: Path) -> bool:
 
 
 def _read_head(path: Path) -> str:
+    """Return the start of a file, of JSON Lines only the first line. Empty if it cannot be read."""
     try:
         with open_file(path) as file:
-            return file.read(HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+            start = file.read(HEAD_BYTES)
     except OSError:
         return ""
+    return _select_first_line(start).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+
+
+def _select_first_line(start: bytes) -> bytes:
+    """Return the first line of JSON Lines, which shows what the others are, or else all bytes.
+
+    In a single JSON document, no line begins with an object if the line before it ends with one.
+    """
+    first_line, _, other_lines = start.partition(b"\n")
+    has_second_object = other_lines[:MAX_BLANKS].lstrip().startswith(b"{")
+    is_json_lines = first_line.rstrip().endswith(b"}") and has_second_object
+    return first_line if is_json_lines else start
 
 
 def _contains_keys(head: str, *names: str) -> bool:

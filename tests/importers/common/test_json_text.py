@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 
@@ -11,6 +12,7 @@ from fcreview.importers.common.json_text import (
     MAX_DEPTH,
     is_nested_too_deeply,
     may_have_surrogates,
+    parse_json_text,
 )
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
@@ -40,3 +42,29 @@ def nest(value: object, n_levels: int) -> object:
     for level in range(n_levels):
         value = [value] if level % 2 else {"a": value}
     return value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-0",
+        "NaN",
+        "[1e400]",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "0.12345678901234567890",
+        '{"a": 1, "a": 2}',
+        '"\\ud83d\\ude00"',
+    ],
+)
+def test_values_are_those_of_pythons_parser(text: str) -> None:
+    expected = json.loads(text)
+    assert repr(parse_json_text(text, [])) == repr(expected)
+
+
+def test_too_long_integer_becomes_text() -> None:
+    long_numbers: list[str] = []
+    value = parse_json_text("[" + "1" * 5_000 + "]", long_numbers)
+    assert value == long_numbers
+    assert "5,000 digits" in long_numbers[0]

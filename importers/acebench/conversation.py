@@ -185,7 +185,6 @@ def _add_history_messages(
 ) -> None:
     """Add the messages of a dialogue history to an item.
 
-    The item shows the agent's calls separately, so the calls are cut from the agent's messages.
     `process_by_step` maps the agent's steps to its messages in the result record, which contain
     the calls.
     """
@@ -197,20 +196,34 @@ def _add_history_messages(
     # Step -1: the agent has not spoken yet.
     step = -1
     for message in messages:
-        content = message.content
-        if message.sender == "execution":
-            item.messages.append(Message(turn=0, step=max(step, 0), role="tool", content=content))
-        elif message.sender == "user":
-            # The history begins with the question, which the item already contains.
-            is_question = step < 0 and remove_whitespace(content) in known_texts
-            if not is_question:
-                item.messages.append(Message(turn=0, step=step, role="user", content=content))
-        else:
+        if message.sender not in ("execution", "user"):
             # Each message of the agent begins a step.
             step += 1
-            text = _remove_call(content, process_by_step.get(step))
-            if text:
-                item.messages.append(Message(turn=0, step=step, role="assistant", content=text))
+        # The history begins with the question, which the item already contains.
+        is_question = (
+            message.sender == "user"
+            and step < 0
+            and remove_whitespace(message.content) in known_texts
+        )
+        if not is_question:
+            item.messages += _convert_history_message(message, step, process_by_step.get(step))
+
+
+def _convert_history_message(
+    message: HistoryMessage, step: int, process_text: str | None
+) -> list[Message]:
+    """Convert a message of a dialogue history. A message of the agent with only a call is left out.
+
+    The item shows the agent's calls separately, so they are cut from the agent's messages.
+    `process_text` is the agent's message of the step in the result record.
+    """
+    content = message.content
+    if message.sender == "execution":
+        return [Message(turn=0, step=max(step, 0), role="tool", content=content)]
+    if message.sender == "user":
+        return [Message(turn=0, step=step, role="user", content=content)]
+    text = _remove_call(content, process_text)
+    return [Message(turn=0, step=step, role="assistant", content=text)] if text else []
 
 
 def _remove_call(content: str, process_text: str | None) -> str:

@@ -57,15 +57,20 @@ def _list_candidates(
     # From each folder above, go down again by the names that the official program uses.
     run_names = list_run_names(model_folder)
     for root in list(folder.parents)[:MAX_LEVELS]:
-        parents = []
-        for language in languages:
-            parents.append(root / f"{kind}_all" / f"{kind}_{language}")
-            parents.append(root / f"{kind}_{language}")
-        parents.append(root / kind)
-        parents.append(root / f"{kind}s")
-        for parent in parents:
+        for parent in _list_folders_of_kind(root, kind, languages):
             for name in run_names:
                 yield parent / name
+
+
+def _list_folders_of_kind(
+    root: Path, kind: CounterpartKind, languages: Sequence[str]
+) -> Iterator[Path]:
+    """Yield the folders in an output folder that can have the scores or results of all models."""
+    for language in languages:
+        yield root / f"{kind}_all" / f"{kind}_{language}"
+        yield root / f"{kind}_{language}"
+    yield root / kind
+    yield root / f"{kind}s"
 
 
 def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path]:

@@ -201,20 +201,21 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     if len(scored_runs) != len(LANGUAGES) or languages != LANGUAGES:
         return []
 
-    # A row has the columns of the program's summary table. Table 2 of the paper shows some of them.
-    rows = []
-    for run_items in scored_runs:
-        rates = _compute_category_rates(_group_by_scored_category(run_items.items))
-        accuracies = _get_rounded_values(rates.accuracy)
-        process_accuracies = _get_rounded_values(rates.process_accuracy)
-        rows.append(compute_summary_row(accuracies, process_accuracies))
-
+    # Table 2 of the paper shows some columns of the program's summary table.
+    rows = [_compute_program_row(run_items.items) for run_items in scored_runs]
     note = "mean of the English and the Chinese run"
     metrics = []
     for title, column in TABLE_2_COLUMNS.items():
         mean = _mean_if_all_known([row[column] for row in rows])
         metrics.append(Metric("both languages", title, value=mean, note=note))
     return metrics
+
+
+def _compute_program_row(items: Sequence[ScoredItem]) -> dict[str, float | None]:
+    """Compute the row of a run in the program's summary table."""
+    rates = _compute_category_rates(_group_by_scored_category(items))
+    accuracies = _get_rounded_values(rates.accuracy)
+    return compute_summary_row(accuracies, _get_rounded_values(rates.process_accuracy))
 
 
 def _mean_if_all_known(values: Sequence[float | None]) -> float | None:
@@ -493,23 +494,27 @@ def _compute_category_rates(
     """
     rates = CategoryRates({}, {})
     for name, items in items_by_category.items():
-        verdicts = [item.valid for item in items]
         if name in MULTI_TURN_CATEGORIES:
             steps = [DialogueStep(str(item.group), item.valid) for item in items]
             dialogue_accuracies = compute_dialogue_accuracies(steps)
             rates.accuracy[name] = dialogue_accuracies.all_steps
             rates.process_accuracy[name] = dialogue_accuracies.mean_share
-        elif name.startswith("special"):
-            # The program rounds all accuracies except these.
-            rates.accuracy[name] = compute_accuracy(verdicts, digits=None)
-        else:
-            rates.accuracy[name] = compute_accuracy(verdicts)
+            continue
 
+        rates.accuracy[name] = _compute_item_accuracy(name, items)
         if name.startswith("agent"):
             process_rate = compute_mean_process_accuracy(items)
             if process_rate.n_items:
                 rates.process_accuracy[name] = process_rate
     return rates
+
+
+def _compute_item_accuracy(category: str, items: Sequence[ScoredItem]) -> CategoryRate:
+    verdicts = [item.valid for item in items]
+    if category.startswith("special"):
+        # The program rounds all accuracies except these.
+        return compute_accuracy(verdicts, digits=None)
+    return compute_accuracy(verdicts)
 
 
 def _get_rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:

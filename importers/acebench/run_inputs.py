@@ -4,7 +4,7 @@ rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fcreview.importers.acebench.inputs import (
@@ -19,7 +19,7 @@ from fcreview.importers.acebench.rule_choice import (
     compare_quoted_replies,
 )
 from fcreview.importers.common.quoted_replies import QuotedReplies
-from fcreview.model.item import ImportIssue, RunFact
+from fcreview.model.item import ImportIssue, Run, RunFact
 from fcreview.run_plan import RunPlan
 
 
@@ -44,12 +44,8 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
     The score files quote replies of the model. If these differ from the replies in the result
     files, the scores are of another run. The run then has no official verdicts and metrics.
     """
-    issues: list[ImportIssue] = []
-    categories = []
-    for result_file in plan.results:
-        inputs = load_category_inputs(plan, result_file)
-        issues += inputs.issues
-        categories.append(inputs)
+    categories = [load_category_inputs(plan, result_file) for result_file in plan.results]
+    issues = [issue for inputs in categories for issue in inputs.issues]
 
     # The evaluator changed its rules. The version that reproduces the scores is used.
     quoted_replies = compare_quoted_replies(categories)
@@ -57,15 +53,21 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
     choice = choose_rule_set(plan, categories, scores_are_of_other_replies=are_other_replies)
     if not choice.fits_scores:
         issues.append(choice.make_issue(plan.run))
-
     for inputs in categories:
         issues += settle_official_verdicts(inputs, choice.rule_set)
-        if inputs.scored.header:
-            plan.run.official_metrics[inputs.category] = inputs.scored.header
 
     if are_other_replies:
         issues.append(quoted_replies.make_issue(plan.run))
         plan.run.official_metrics.clear()
         for inputs in categories:
             discard_official_verdicts(inputs)
+    else:
+        _set_official_metrics(plan.run, categories)
     return RunInputs(categories, choice=choice, quoted_replies=quoted_replies, issues=issues)
+
+
+def _set_official_metrics(run: Run, categories: Sequence[CategoryInputs]) -> None:
+    """Set the headers of the score files, which state the metrics of their categories."""
+    for inputs in categories:
+        if inputs.scored.header:
+            run.official_metrics[inputs.category] = inputs.scored.header

@@ -34,26 +34,24 @@ def find_runs(
     The dataset files and the evaluator's logs are claimed too, so that they are not reported as
     unknown.
     """
-    found = DiscoveredRuns()
+    logs = [path for path in files if path.suffix == ".log" and _is_log_of_experiment(path)]
     result_files: list[Path] = []
     dataset_files: list[Path] = []
     for path in files:
-        if path.suffix == ".log":
-            if _is_log_of_experiment(path):
-                found.claimed.add(path)
-        elif path.suffix == ".jsonl" or _is_array_of_results(path):
-            keys = _read_first_record_keys(path)
-            if keys >= RESULT_KEYS:
-                result_files.append(path)
-            elif _is_dataset_file(path, keys):
-                dataset_files.append(path)
+        if path.suffix != ".jsonl" and not _is_array_of_results(path):
+            continue
+        keys = _read_first_record_keys(path)
+        if keys >= RESULT_KEYS:
+            result_files.append(path)
+        elif _is_dataset_file(path, keys):
+            dataset_files.append(path)
 
+    found = DiscoveredRuns(claimed={*logs, *dataset_files})
     for path in result_files:
         run_dataset = _find_run_dataset(path, dataset_files, dataset_folders)
         plan = _make_plan(path, _name_run(path, result_files), run_dataset)
         found.plans.append(plan)
         found.claimed.update(plan.files)
-    found.claimed.update(dataset_files)
     return found
 
 
@@ -123,20 +121,25 @@ def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPl
     plan = RunPlan(run, [result_file], data=dataset_files, reason=reason, needs_scores=False)
     log_folder = result_file.with_suffix("") / "logs"
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
+    plan.issues += _report_missing_files(plan)
+    return plan
 
-    if not dataset_files:
+
+def _report_missing_files(plan: RunPlan) -> Iterator[ImportIssue]:
+    """Yield an issue if the dataset was not found, and one if there are no logs."""
+    result_file = plan.results[0]
+    if not plan.data:
         what = (
             f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
             " folder of the file."
         )
-        plan.issues.append(ImportIssue(str(result_file), what=what))
+        yield ImportIssue(str(result_file), what=what)
     if not plan.logs:
         what = (
             f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
             " unknown"
         )
-        plan.issues.append(ImportIssue(str(result_file), what=what, severity="notice"))
-    return plan
+        yield ImportIssue(str(result_file), what=what, severity="notice")
 
 
 def _find_dataset_path(dataset_files: Sequence[Path]) -> str | None:
@@ -165,18 +168,23 @@ def _find_run_dataset(
     named_files = list(_iter_dataset_files(dataset_folders))
     if named_files:
         return named_files
+    if dataset_files:
+        return _select_nearest_files(dataset_files, result_file)
 
-    candidates = list(dataset_files)
-    if not candidates:
-        folders = []
-        for parent in list(result_file.parents)[:MAX_LEVELS]:
-            folders.append(parent / "data")
-            folders.append(parent)
-        candidates = list(_iter_dataset_files(folders))
+    folders = []
+    for parent in list(result_file.parents)[:MAX_LEVELS]:
+        folders.append(parent / "data")
+        folders.append(parent)
+    return _select_nearest_files(list(_iter_dataset_files(folders)), result_file)
 
-    # A file is nearer if the path that it shares with the run is longer.
+
+def _select_nearest_files(files: Sequence[Path], result_file: Path) -> list[Path]:
+    """Return the files that are nearest to a result file.
+
+    A file is nearer if the path that it shares with the result file is longer.
+    """
     length_by_file = {}
-    for file in candidates:
+    for file in files:
         shared_path = os.path.commonpath([result_file.absolute(), file.absolute()])
         length_by_file[file] = len(shared_path)
     longest = max(length_by_file.values(), default=0)

@@ -19,7 +19,7 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
 from pathlib import Path
@@ -616,12 +616,11 @@ def _load_badcase_flags(
         snapshot_counts: The number of snapshots of each conversation. If the file does not have a
             verdict for each snapshot, it is not used.
     """
-    csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
     conversations: list[ConversationFlags] = []
     try:
-        with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
-            for row in csv.DictReader(file):
-                conversations.append(_parse_badcase_row(row))
+        # The rows before a damaged one are kept.
+        for conversation in _iterate_badcase_rows(badcase_file):
+            conversations.append(conversation)
     except (OSError, csv.Error, ValueError) as error:
         what = f"the rest of the file cannot be read: {error}"
         # Rows count from 1, and the first one is the heading.
@@ -633,6 +632,13 @@ def _load_badcase_flags(
     else:
         what = "the file does not match MT_res.json, so its verdicts were skipped"
         companions.issues.append(ImportIssue(str(badcase_file), what=what))
+
+
+def _iterate_badcase_rows(badcase_file: Path) -> Iterator[ConversationFlags]:
+    csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
+    with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
+        for row in csv.DictReader(file):
+            yield _parse_badcase_row(row)
 
 
 def _parse_badcase_row(row: Mapping[str, str | None]) -> ConversationFlags:

@@ -121,18 +121,18 @@ def rewrite_golden(
     if n_unknown:
         yield Unrepresentable(NO_TASK, n_unknown)
 
-    consistent_fixes = []
-    n_different = 0
-    for task_fixes in fixes_by_task.values():
-        if len({canonical_json(each.fix) for each in task_fixes}) == 1:
-            consistent_fixes.append(task_fixes)
-        else:
-            n_different += 1
+    # A task has one golden answer, so all its trials must have the same fix.
+    consistent_fixes = [each for each in fixes_by_task.values() if _are_equal_fixes(each)]
+    n_different = len(fixes_by_task) - len(consistent_fixes)
     if n_different:
         yield Unrepresentable(DIFFERENT_FIXES, n_different)
     if consistent_fixes:
         main_file = plan.data[0] if plan.data else plan.results[0]
         yield from _rewrite_tasks(main_file, consistent_fixes)
+
+
+def _are_equal_fixes(fixes: Sequence[_TaskFix]) -> bool:
+    return len({canonical_json(each.fix) for each in fixes}) == 1
 
 
 def _group_by_task(plan: RunPlan, fixes: GoldenFixes) -> dict[str, list[_TaskFix]]:

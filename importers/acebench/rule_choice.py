@@ -104,34 +104,37 @@ def choose_rule_set(
 def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
     """Choose the version of the evaluator's rules that reproduces more entries of the score files.
 
-    If both versions reproduce equally many, the wording of the error texts can decide. The reason
-    of the choice states the counts.
+    The reason of the choice states the counts.
+    """
+    n_best = max(agreement.n_agreeing[AUGUST_2025], agreement.n_agreeing[OCTOBER_2025])
+    fits_scores = n_best >= MIN_AGREEING_SHARE * agreement.n_compared
+    rule_set, comparison = _compare_agreement(agreement)
+    entries = format_count(agreement.n_compared, "score entry", "score entries")
+    reason = f"agrees with {n_best:,} of {entries}{comparison}"
+    return RuleSetChoice(rule_set, reason=reason, fits_scores=fits_scores)
+
+
+def _compare_agreement(agreement: Agreement) -> tuple[RuleSet, str]:
+    """Return the better version, and how it compares with the other one.
+
+    If both versions reproduce equally many entries, the wording of the error texts can decide.
     """
     n_august = agreement.n_agreeing[AUGUST_2025]
     n_october = agreement.n_agreeing[OCTOBER_2025]
-    n_best = max(n_august, n_october)
-    fits_scores = n_best >= MIN_AGREEING_SHARE * agreement.n_compared
-
-    entries = format_count(agreement.n_compared, "score entry", "score entries")
-    reason = f"agrees with {n_best:,} of {entries}"
     if n_august > n_october:
-        reason += f"; {OCTOBER_2025} with {n_october:,}"
-        return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
+        return AUGUST_2025, f"; {OCTOBER_2025} with {n_october:,}"
     if n_october > n_august:
-        reason += f"; {AUGUST_2025} with {n_august:,}"
-        return RuleSetChoice(OCTOBER_2025, reason=reason, fits_scores=fits_scores)
+        return OCTOBER_2025, f"; {AUGUST_2025} with {n_august:,}"
 
-    reason += ", as does the other version"
     # The evaluator got other error texts on 29 October 2025, six days after the new rules. So the
     # earlier texts are no proof of the earlier rules, but they make them likely.
     has_only_earlier_texts = (
         agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0
     )
+    tie = ", as does the other version"
     if has_only_earlier_texts:
-        reason += "; the error texts are those before 29 October 2025"
-        return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
-    reason += "; the newest version is used"
-    return RuleSetChoice(NEWEST_RULE_SET, reason=reason, fits_scores=fits_scores)
+        return AUGUST_2025, f"{tie}; the error texts are those before 29 October 2025"
+    return NEWEST_RULE_SET, f"{tie}; the newest version is used"
 
 
 def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:

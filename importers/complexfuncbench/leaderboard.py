@@ -182,27 +182,34 @@ def compute_printed_metrics(
 ) -> dict[str, float | dict[str, float]]:
     """Compute the metrics that the program `print_results.py` prints, with the same names.
 
-    Rates are in percent, and the scores of responses are from 0 to 2. As in the program, a domain
-    (such as hotels) in which no sample succeeded has no success rate.
+    Rates are in percent, and the scores of responses are from 0 to 2.
     """
-    n_successes_by_domain = Counter(outcome.domain for outcome in outcomes if outcome.success)
-    success_rates = {}
-    for domain, n_successes in n_successes_by_domain.items():
-        # The program divides by these numbers even if records are missing.
-        n_samples = SAMPLES_PER_DOMAIN.get(domain, DEFAULT_SAMPLES_PER_DOMAIN)
-        success_rates[domain] = n_successes / n_samples * 100
-
+    n_successes = sum(outcome.success is True for outcome in outcomes)
     call_accuracies = {}
     for domain, outcomes_of_domain in _group_by_domain(outcomes).items():
         call_accuracies[domain] = compute_call_accuracy(outcomes_of_domain)
     return {
-        "Domain Success Rate": success_rates,
+        "Domain Success Rate": _compute_printed_success_rates(outcomes),
         "Domain Call Accuracy": call_accuracies,
-        "Overall Success Rate": n_successes_by_domain.total() / N_SAMPLES * 100,
+        "Overall Success Rate": n_successes / N_SAMPLES * 100,
         "Overall Call Accuracy": compute_call_accuracy(outcomes),
         "Complete Score": compute_mean_score([outcome.completeness for outcome in outcomes]),
         "Correct Score": compute_mean_score([outcome.correctness for outcome in outcomes]),
     }
+
+
+def _compute_printed_success_rates(outcomes: Sequence[SampleOutcome]) -> dict[str, float]:
+    """Return domain -> success rate in percent.
+
+    As in the program, a domain (such as hotels) in which no sample succeeded has no rate.
+    """
+    n_successes_by_domain = Counter(outcome.domain for outcome in outcomes if outcome.success)
+    rates = {}
+    for domain, n_successes in n_successes_by_domain.items():
+        # The program divides by these numbers even if records are missing.
+        n_samples = SAMPLES_PER_DOMAIN.get(domain, DEFAULT_SAMPLES_PER_DOMAIN)
+        rates[domain] = n_successes / n_samples * 100
+    return rates
 
 
 def compute_metrics_of_present_records(

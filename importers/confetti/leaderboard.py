@@ -333,18 +333,9 @@ def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
 def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     """Count how often the model took one dialog act for another.
 
-    `pairs` maps each pair of predicted and golden labels to its number of turns. Only turns without
-    a common label count. If a turn has several labels, each golden label is counted with each
-    predicted one.
+    `pairs` maps each pair of predicted and golden labels to its number of turns.
     """
-    n_turns_by_labels: Counter[tuple[str, str]] = Counter()
-    for pair, n_turns in pairs.items():
-        has_common_label = bool(pair.predicted & pair.golden)
-        if has_common_label:
-            continue
-        for golden, predicted in product(pair.golden, pair.predicted):
-            n_turns_by_labels[golden, predicted] += n_turns
-
+    n_turns_by_labels = _count_confused_turns(pairs)
     note = "number of turns in which no predicted label is golden"
     metrics = []
     for golden, predicted in permutations(DIALOG_ACTS, 2):
@@ -354,6 +345,22 @@ def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
         metric.note = note
         metrics.append(metric)
     return metrics
+
+
+def _count_confused_turns(pairs: ActLabelPairCounts) -> Counter[tuple[str, str]]:
+    """Return (golden label, predicted label) -> number of turns.
+
+    Only turns without a common label count. If a turn has several labels, each golden label is
+    counted with each predicted one.
+    """
+    n_turns_by_labels: Counter[tuple[str, str]] = Counter()
+    for pair, n_turns in pairs.items():
+        has_common_label = bool(pair.predicted & pair.golden)
+        if has_common_label:
+            continue
+        for golden, predicted in product(pair.golden, pair.predicted):
+            n_turns_by_labels[golden, predicted] += n_turns
+    return n_turns_by_labels
 
 
 def count_turns_by_label_match(pairs: ActLabelPairCounts) -> dict[str, dict[str, int]]:

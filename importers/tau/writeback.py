@@ -128,6 +128,14 @@ class _RewrittenRecords:
     """Number of reviews that the records cannot represent."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ReviewedRecord:
+    content: JsonObject
+    """The record with the reviewed values."""
+    n_unwritten: int = 0
+    """Number of reviews that the record cannot represent."""
+
+
 def _rewrite_records(
     path: Path, edits: Sequence[_RecordEdit], *, is_version1: bool
 ) -> _RewrittenRecords:
@@ -136,6 +144,7 @@ def _rewrite_records(
     All bytes between the changed records stay the same. `edits` has the place of each record that
     changes, in the order of the file.
     """
+    apply_reviews = _apply_reviews_to_entry if is_version1 else _apply_reviews_to_simulation
     raw = read_file(path)
     new_pieces: list[bytes] = []
     copied_until = 0
@@ -145,14 +154,12 @@ def _rewrite_records(
         end = edit.offset + edit.length
         old_record = raw[edit.offset : end]
         record = json.loads(old_record.decode("utf-8-sig", "surrogateescape"))
-        if is_version1:
-            _write_reviews_to_version1_entry(record, edit.scored)
-        else:
-            n_unwritten += _write_reviews_to_simulation(record, edit.scored)
+        reviewed = apply_reviews(record, edit.scored)
+        n_unwritten += reviewed.n_unwritten
         rewards[str(record.get("id"))] = get_reward(edit.scored)
 
         new_pieces.append(raw[copied_until : edit.offset])
-        new_pieces.append(dump_with_layout_of(record, old_record))
+        new_pieces.append(dump_with_layout_of(reviewed.content, old_record))
         copied_until = end
     new_pieces.append(raw[copied_until:])
     return _RewrittenRecords(b"".join(new_pieces), rewards=rewards, n_unwritten=n_unwritten)
@@ -198,29 +205,24 @@ def _find_check_position(
     return None
 
 
-def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
+def _apply_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> _ReviewedRecord:
     """Set the reward of a simulation, its parts and its single checks to the reviewed values.
 
     The reward is the product of parts such as DB or ACTION. A part consists of checks. A review of
-    a check changes the part that the check belongs to. Returns how many reviews the simulation
-    cannot represent.
+    a check changes the part that the check belongs to.
     """
     reward_info = dict(as_object(simulation.get("reward_info")))
+    written_reviews = list(_write_reviews(reward_info, item))
+
     # Part -> value at the import.
     known_parts = as_object(item.metadata.get(REWARD_PARTS))
     new_parts: dict[str, float] = {}
     n_unwritten = 0
-    for key, value in item.overrides.items():
-        # The reward itself is set below, by the reviews of all its parts.
-        is_about_reward = key in (ITEM_CORRECT, REWARD_KEY)
-        if is_about_reward or not _is_representable(item, key):
-            continue
-
-        written = _write_review(reward_info, item, key, value)
+    for written in written_reviews:
         if written.part_value is not None:
             new_parts[written.part] = written.part_value
         # The simulation has two places for a review: the checks, and the breakdown of the reward,
-        # which is written below and has the parts that were known at the import.
+        # which has the parts that were known at the import.
         has_place_in_breakdown = written.part in known_parts
         if not written.has_set_checks and not has_place_in_breakdown:
             n_unwritten += 1
@@ -228,8 +230,18 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     _update_reward_breakdown(reward_info, new_parts, known_parts)
     reward_info["reward"] = get_reward(item)
     reward_info["info"] = as_object(reward_info.get("info")) | REVIEWED_MARK
-    simulation["reward_info"] = reward_info
-    return n_unwritten
+    return _ReviewedRecord(simulation | {"reward_info": reward_info}, n_unwritten)
+
+
+def _write_reviews(reward_info: JsonObject, item: ScoredItem) -> Iterator[_WrittenReview]:
+    """Set the checks in `reward_info` to the reviewed values, and yield what each review
+    changed.
+    """
+    for key, value in item.overrides.items():
+        # The reward itself follows from the reviews of all its parts.
+        is_about_reward = key in (ITEM_CORRECT, REWARD_KEY)
+        if not is_about_reward and _is_representable(item, key):
+            yield _write_review(reward_info, item, key, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,12 +348,13 @@ def _update_reward_breakdown(
         reward_info["reward_breakdown"] = breakdown | counted_parts
 
 
-def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> None:
+def _apply_reviews_to_entry(entry: JsonObject, item: ScoredItem) -> _ReviewedRecord:
     """Set the reward of an entry of v1, and its parts, to the reviewed values."""
-    entry["reward"] = get_reward(item)
-    reward_info = as_object(entry.get("info")).get("reward_info")
+    reviewed_entry = entry | {"reward": get_reward(item)}
+    info = as_object(entry.get("info"))
+    reward_info = info.get("reward_info")
     if not isinstance(reward_info, dict):
-        return
+        return _ReviewedRecord(reviewed_entry)
 
     checks = (reward_info.get("info") or {}) | REVIEWED_MARK
     for criterion, field_name in _VERSION1_PARTS.items():
@@ -355,8 +368,8 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
     if all_texts_were_said and isinstance(checks.get("outputs"), dict):
         checks["outputs"] = dict.fromkeys(checks["outputs"], True)
 
-    reward_info["reward"] = entry["reward"]
-    reward_info["info"] = checks
+    reviewed_info = reward_info | {"reward": reviewed_entry["reward"], "info": checks}
+    return _ReviewedRecord(reviewed_entry | {"info": info | {"reward_info": reviewed_info}})
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import parse_json
@@ -51,19 +52,20 @@ def holds_call_text(reply: Any, names: Collection[str]) -> bool:
         return False
 
     text = reply[:MAX_SEARCHED]
+    spellings = _list_spellings(names)
+    if _has_marked_call(text, spellings):
+        return True
+    pieces = islice(_split_into_pieces(text), MAX_PIECES)
+    return any(_is_call_text(piece, spellings) for piece in pieces)
+
+
+def _list_spellings(names: Collection[str]) -> set[str]:
+    """Return the names as they are, and with `_` for `.`, as native APIs need them."""
     spellings: set[str] = set()
     for name in names:
         spellings.update((name, name.replace(".", "_")))
     spellings.discard("")
-
-    if _has_marked_call(text, spellings):
-        return True
-    for number, piece in enumerate(_split_into_pieces(text)):
-        if number >= MAX_PIECES:
-            return False
-        if _is_call_text(piece, spellings):
-            return True
-    return False
+    return spellings
 
 
 def _holds_native_call(reply: list[Any], names: Collection[str]) -> bool:

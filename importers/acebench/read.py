@@ -517,7 +517,17 @@ def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int)
     else:
         _add_undecoded_reply(item, reply.content, turn=turn, decode_error=decode_error)
 
-    # Any one of several answers suffices. The first one is shown beside the predicted calls.
+    _pair_with_golden_answer(item, golden_answer, turn)
+    if reply.can_recompute:
+        outcome = _check_normal_reply(item, reply, golden_answer, decode_error)
+        _add_recomputed_verdict(item, outcome)
+
+
+def _pair_with_golden_answer(item: Item, golden_answer: Any, turn: int) -> None:
+    """Add the golden calls, and compare the predicted calls with them.
+
+    Any one of several answers suffices. The first one is shown beside the predicted calls.
+    """
     entries = golden_answer if isinstance(golden_answer, list) else [golden_answer]
     answers = list_objects(entries)
     if answers:
@@ -527,10 +537,6 @@ def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int)
     item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
     if answers:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-
-    if reply.can_recompute:
-        outcome = _check_normal_reply(item, reply, golden_answer, decode_error)
-        _add_recomputed_verdict(item, outcome)
 
 
 def _check_normal_reply(

@@ -633,22 +633,25 @@ def _check_item_counts(category: JoinedCategory) -> None:
         return
 
     name = category.context.category
-    records = category.results.records
-    if not records:
+    if not category.results.records:
         category.issues.append(_make_missing_results_issue(name, scores, scores.n_scored))
         return
 
-    n_failing_without_result = sum(item_id not in records for item_id in scores.failing)
-    n_items = len(records) + n_failing_without_result
-    path = str(scores.path)
+    n_items = _count_items(category)
     scored = f"{scores.n_scored} items of {name} were scored"
     if n_items > scores.n_scored:
         category.knows_passes = False
         what = f"{scored}, but the run has {n_items}, so it is unknown which items passed"
-        category.issues.append(ImportIssue(path, line=1, what=what, severity="error"))
+        category.issues.append(ImportIssue(str(scores.path), line=1, what=what, severity="error"))
     elif n_items < scores.n_scored:
         what = f"{scored}, but only {n_items} results can be read"
-        category.issues.append(ImportIssue(path, line=1, what=what))
+        category.issues.append(ImportIssue(str(scores.path), line=1, what=what))
+
+
+def _count_items(category: JoinedCategory) -> int:
+    """Return the number of items: those with a result, and failing ones without."""
+    records = category.results.records
+    return len(records) + sum(item_id not in records for item_id in category.scores.failing)
 
 
 def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> ImportIssue:

@@ -220,20 +220,25 @@ def _fill_item(
         item, record, golden_path=golden_path, function_docs=item.functions, log=log
     )
     item.n_steps = len({call.step for call in item.predicted})
+    item.extra.metadata |= _make_metadata(record, golden_path, verdicts, log)
+    item.extra.metadata |= _make_metric_inputs(verdicts)
 
     # Calls that the evaluator compared, but that the display does not pair.
     item.extra.compared_with = _list_compared_calls(item, verdicts) or None
-    item.extra.metadata |= _make_metadata(record, golden_path, verdicts, log)
-    item.extra.metadata |= _make_metric_inputs(verdicts)
     if sample:
-        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-        # The verdicts on calls by which reviewers decide about the sample.
-        item.extra.needs = list_addresses_by_required_call(
-            golden_path, verdicts, bool(item.official)
-        )
-        # The evaluator compares calls, not states, so a call without an effect can be decisive.
-        add_decisive_call(item, only_effect_counts=False)
+        _explain_sample(item, golden_path, verdicts)
     apply_incident(item, find_record_incident(record))
+
+
+def _explain_sample(
+    item: Item, golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict]
+) -> None:
+    """Add the first difference, the calls on which the sample depends, and the decisive call."""
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    # The verdicts on calls by which reviewers decide about the sample.
+    item.extra.needs = list_addresses_by_required_call(golden_path, verdicts, bool(item.official))
+    # The evaluator compares calls, not states, so a call without an effect can be decisive.
+    add_decisive_call(item, only_effect_counts=False)
 
 
 def _list_compared_calls(item: Item, verdicts: Mapping[str, CallVerdict]) -> dict[str, int]:

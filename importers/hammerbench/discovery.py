@@ -181,7 +181,7 @@ def find_runs(
                 found.claimed.add(path)
         elif path.suffix == ".json":
             first_record = read_first_array_object(path)
-            if DATASET_FILE_NAME.fullmatch(path.name) and "messages" in first_record:
+            if _is_dataset_file(path, first_record):
                 found.claimed.add(path)
             elif first_record.keys() >= LOG_KEYS:
                 found.plans.append(_make_flat_plan(path, first_record, dataset_folders))
@@ -191,6 +191,10 @@ def find_runs(
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
+
+
+def _is_dataset_file(path: Path, first_record: dict[str, Any]) -> bool:
+    return DATASET_FILE_NAME.fullmatch(path.name) is not None and "messages" in first_record
 
 
 def _is_companion_file(path: Path) -> bool:

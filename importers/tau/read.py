@@ -533,10 +533,7 @@ def _make_metadata(
         PLANNED_TRIALS: data.planned_trials,
         "ended": simulation.get("termination_reason"),
     }
-    for cost_field, name in (("agent_cost", "agent cost"), ("user_cost", "user cost")):
-        cost = to_finite_number(simulation.get(cost_field))
-        if cost is not None:
-            metadata[name] = cost
+    metadata |= _read_costs(simulation)
 
     authentication = simulation.get("auth_classification")
     if isinstance(authentication, dict):
@@ -544,12 +541,22 @@ def _make_metadata(
     info = as_object(simulation.get("info"))
     if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
-    known_issues = list_objects(task.get("issues"))
+    known_issues = [
+        f"{issue.get('status')}: {issue.get('title')}" for issue in list_objects(task.get("issues"))
+    ]
     if known_issues:
-        metadata["known issues of the task"] = [
-            f"{issue.get('status')}: {issue.get('title')}" for issue in known_issues
-        ]
+        metadata["known issues of the task"] = known_issues
     return metadata
+
+
+def _read_costs(simulation: dict[str, Any]) -> dict[str, float]:
+    """Return the recorded costs of the agent and of the simulated user, in dollars."""
+    costs = {}
+    for field_name, title in (("agent_cost", "agent cost"), ("user_cost", "user cost")):
+        cost = to_finite_number(simulation.get(field_name))
+        if cost is not None:
+            costs[title] = cost
+    return costs
 
 
 def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
@@ -894,24 +901,23 @@ def _fill_exported_review(
     review.author = _get_author(exported.get("annotator") or note.get("author_email"))
     review.verdict = exported.get("verdict")
     review.tags = [tag for tag in as_list(exported.get("tags")) if isinstance(tag, str)]
-
     own_text = exported.get("note")
-    if not isinstance(own_text, str):
-        own_text = ""
-    review.reason = _join_reason(own_text, note)
+    review.reason = _join_reason(own_text if isinstance(own_text, str) else "", note)
+    if exported.get("fault") in FAULTS:
+        review.fault = exported["fault"]
+    if isinstance(exported.get("events"), list):
+        review.events = [str(event) for event in exported["events"] if event]
+    _set_target_and_criterion(review, exported)
 
+
+def _set_target_and_criterion(review: RecordedReview, exported: Mapping[str, Any]) -> None:
+    """Set what an exported review is about, if the values are valid."""
     target = exported.get("target")
     if isinstance(target, str) and is_address(target):
         review.target = target
     criterion = exported.get("criterion")
     if isinstance(criterion, str):
         review.criterion = criterion
-    fault = exported.get("fault")
-    if fault in FAULTS:
-        review.fault = fault
-    events = exported.get("events")
-    if isinstance(events, list):
-        review.events = [str(event) for event in events if event]
 
 
 def _read_iso_time(value: Any) -> str | None:

@@ -329,9 +329,7 @@ def _rewrite_process_file(
         reviewed: The items with reviews.
         items: All items of the category, in the order of the file.
     """
-    line_by_name: dict[str, int] = {}
-    for line, record in writeback.parse_numbered_records(content):
-        line_by_name |= dict.fromkeys(record, line)
+    line_by_name = _find_process_lines(content)
     all_names = [_get_process_entry_name(inputs, item) for item in items]
     position_by_name = writeback.positions_by_name(all_names)
 
@@ -347,6 +345,14 @@ def _rewrite_process_file(
         if entry is not None:
             edits.added.append((position_by_name[name], {name: entry}))
     return writeback.apply_line_edits(content, edits)
+
+
+def _find_process_lines(content: bytes) -> dict[str, int]:
+    """Return name of an entry -> number of its line."""
+    line_by_name: dict[str, int] = {}
+    for line, record in writeback.parse_numbered_records(content):
+        line_by_name |= dict.fromkeys(record, line)
+    return line_by_name
 
 
 def _get_process_entry_name(inputs: CategoryInputs, item: ScoredItem) -> str:

@@ -85,19 +85,24 @@ def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem)
     if not isinstance(recorded_lists, list) or not is_reviewed:
         return record
 
-    # The judge's lists, the actions in its record and the calls of the item are in the same order,
-    # in which the import also added the verdicts on the names of calls. There can be fewer actions
-    # or calls than lists. The targets of these verdicts are the addresses of the calls.
+    # The judge's lists, the actions in its record and the calls of the item are in the same order.
+    # There can be fewer actions or calls than lists.
     actions = as_list(record.get("predicted_actions"))
-    call_addresses = [
-        target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"
-    ]
     new_lists = [list(as_list(names)) for names in recorded_lists]
-    for position, address in enumerate(call_addresses[: len(new_lists)]):
+    for position, address in enumerate(_list_call_addresses(item)[: len(new_lists)]):
         action = actions[position] if position < len(actions) else None
         reviewed_flags = _list_flags_of_call(item, address)
         new_lists[position] = _apply_flags(new_lists[position], reviewed_flags, action)
     return record | {"hallucinated_parameters": new_lists}
+
+
+def _list_call_addresses(item: ScoredItem) -> list[str]:
+    """Return the addresses of the predicted calls.
+
+    They are the targets of the verdicts on the names of calls, which the import adds in the order
+    of the calls.
+    """
+    return [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
 
 
 def _apply_flags(names: list[Any], flags: Mapping[str, Any], action: Any) -> list[Any]:

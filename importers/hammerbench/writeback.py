@@ -240,24 +240,25 @@ def _replace_dataset_calls(
 ) -> Iterator[_GoldenChange]:
     """Replace golden calls in the records of a dataset file, in place, and yield each change.
 
-    The n-th message with the role `function call` is the golden call of the n-th snapshot.
     `fixes_by_key` has the new call of each snapshot that a reviewer corrected.
     """
     for index, record in enumerate(as_list(records)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
         type_name, conversation = _identify_conversation(path, str(record.get("id", index)))
-        messages = list_objects(record["messages"])
-        golden_messages = [
-            message for message in messages if message.get("role") == "function call"
-        ]
-        for snapshot_number, message in enumerate(golden_messages, 1):
+        for snapshot_number, message in enumerate(_list_golden_messages(record), 1):
             key = SnapshotKey(type_name, conversation, snapshot_number)
             fix = fixes_by_key.get(key)
             old_call = message.get("content")
             if fix is not None and old_call != fix.golden_call:
                 message["content"] = fix.golden_call
                 yield _GoldenChange(key, old_call, fix.golden_call)
+
+
+def _list_golden_messages(record: JsonObject) -> list[JsonObject]:
+    """Return the messages with golden calls. The n-th is that of the n-th snapshot."""
+    messages = list_objects(record["messages"])
+    return [message for message in messages if message.get("role") == "function call"]
 
 
 def _identify_conversation(path: Path, record_id: str) -> tuple[str, str]:

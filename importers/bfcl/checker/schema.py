@@ -6,7 +6,7 @@ An item's golden answer and function docs are compiled to `ExpectedCall`s once, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -363,11 +363,7 @@ def _compile_call_with_doc(
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
     function = function_doc["name"]
-
-    rules_by_parameter = {
-        name: tuple(rule for rule in equivalence_rules if rule.applies_to(function, name))
-        for name in accepted
-    }
+    rules_by_parameter = _select_rules_by_parameter(equivalence_rules, function, accepted)
     # The user's rules allow omitting these, whatever the function doc and the golden answer say.
     omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
 
@@ -384,16 +380,24 @@ def _compile_call_with_doc(
         for name, values in accepted.items()
         if name in properties
     }
-    undeclared = [name for name in accepted if name not in properties]
-
     return ExpectedCall(
         name=function,
         flat_name=function.replace(".", "_"),
         required=tuple(required),
         parameters=parameters,
         not_omittable=tuple(not_omittable),
-        undeclared=tuple(undeclared),
+        undeclared=tuple(name for name in accepted if name not in properties),
     )
+
+
+def _select_rules_by_parameter(
+    rules: Sequence[EquivalenceRule], function: str, parameters: Iterable[str]
+) -> dict[str, tuple[EquivalenceRule, ...]]:
+    """Return parameter of a function -> the user's rules that apply to it."""
+    return {
+        name: tuple(rule for rule in rules if rule.applies_to(function, name))
+        for name in parameters
+    }
 
 
 def _compile_expected_argument(
@@ -420,32 +424,27 @@ def _compile_expected_argument(
     if declared_element_type is not None:
         element_type = language.types.get(declared_element_type)
 
-    # If the golden value has another type than declared, the checker takes it for the name of a
-    # variable.
     golden_type = _find_golden_type(accepted)
-    is_variable = golden_type is not None and golden_type is not expected_type
-    # A value that equals an accepted one passes at once, unless it is converted or checked element
-    # by element before the comparison.
+    # A value that is converted, or checked element by element, is not compared as it is.
     is_compared_as_it_is = (
         language.convert is None and element_type is None and expected_type is not dict
     )
-    # `simple_function_checker` in `ast_checker.py` takes an integer for a declared float in Python,
-    # and a tuple for a list if the declared type is tuple.
-    to_float = rules.language == "python" and declared_type == "float"
-    to_list = declared_type == "tuple"
-
     return ExpectedArgument(
         declared_type=declared_type,
         expected_type=expected_type,
         element_type=element_type,
         accepted=accepted,
         golden_type=golden_type,
-        is_variable=is_variable,
+        # If the golden value has another type than declared, the checker takes it for the name of
+        # a variable.
+        is_variable=golden_type is not None and golden_type is not expected_type,
         passes_if_equal=is_compared_as_it_is,
         convert=_make_converter(language, declared_type, declared_element_type),
         language=rules.language,
-        to_float=to_float,
-        to_list=to_list,
+        # `simple_function_checker` in `ast_checker.py` takes an integer for a declared float in
+        # Python, and a tuple for a list if the declared type is tuple.
+        to_float=rules.language == "python" and declared_type == "float",
+        to_list=declared_type == "tuple",
         is_v1=rules.is_v1,
         equivalence_rules=equivalence_rules,
     )

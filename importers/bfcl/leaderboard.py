@@ -77,17 +77,8 @@ def count_category_rates(
 
     `score_headers` maps categories to the headers of their score files, which state the accuracy.
     """
-    counts_by_category: defaultdict[str, _CategoryCounts] = defaultdict(_CategoryCounts)
-    for item in items:
-        counts = counts_by_category[item.category]
-        counts.n_items += item.n_items
-        if item.valid is not None:
-            counts.n_verdicts += item.n_items
-        if item.valid:
-            counts.n_passed += item.n_items
-
     rates = {}
-    for category, counts in counts_by_category.items():
+    for category, counts in _count_by_category(items).items():
         n_items = counts.n_items
         rate = CategoryRate(counts.n_passed, n_verdicts=counts.n_verdicts, n_items=n_items)
         # A score file lists only failed items. Without the results, the passed items are unknown,
@@ -97,6 +88,18 @@ def count_category_rates(
             rate = CategoryRate(0, n_verdicts=0, n_items=n_items, note=header.message)
         rates[category] = rate
     return rates
+
+
+def _count_by_category(items: Iterable[ScoredItem]) -> dict[str, _CategoryCounts]:
+    counts_by_category: defaultdict[str, _CategoryCounts] = defaultdict(_CategoryCounts)
+    for item in items:
+        counts = counts_by_category[item.category]
+        counts.n_items += item.n_items
+        if item.valid is not None:
+            counts.n_verdicts += item.n_items
+        if item.valid:
+            counts.n_passed += item.n_items
+    return counts_by_category
 
 
 @dataclass(slots=True)

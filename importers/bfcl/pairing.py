@@ -206,34 +206,31 @@ class Pairing:
         """
         folder, version = key
         results = self._results[key]
-        path = folder if self._counterparts[key].has_all_files else _find_common_path(results)
+        run = RunFiles(
+            path=folder if self._counterparts[key].has_all_files else _find_common_path(results),
+            model_folder=folder,
+            version=version,
+            results=results,
+            scores=[],
+            results_folder=folder,
+        )
         evaluations = self._evaluations[key]
         if not evaluations:
-            yield RunFiles(
-                path,
-                model_folder=folder,
-                version=version,
-                results=results,
-                scores=[],
-                results_folder=folder,
-            )
+            yield run
             return
 
-        issues = self._report_ignored_scores(key)
         names = _name_evaluations(evaluations)
         for number, evaluation in enumerate(evaluations):
-            is_first = number == 0
-            yield RunFiles(
-                path=path if is_first else evaluation.folder,
-                model_folder=folder,
-                version=version,
-                results=results,
+            evaluated_run = replace(
+                run,
                 scores=evaluation.files,
-                issues=issues if is_first else [],
                 evaluation=names[number],
                 named_score_folder=evaluation.named_folder,
-                results_folder=folder,
             )
+            if number == 0:
+                yield replace(evaluated_run, issues=self._report_ignored_scores(key))
+            else:
+                yield replace(evaluated_run, path=evaluation.folder, issues=[])
 
     def _report_ignored_scores(self, key: RunKey) -> list[ImportIssue]:
         """Return an issue if other folders, which are not used, may have the scores, too."""

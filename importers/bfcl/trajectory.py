@@ -49,6 +49,16 @@ class Trajectory:
         if not calls and raw_reply:
             self.final_answer = convert_content_to_text(raw_reply)
         self.calls += calls
+        self.n_steps += 1
+
+    def append(self, later: Trajectory) -> None:
+        """Add the trajectory of later turns."""
+        self.messages += later.messages
+        self.calls += later.calls
+        self.n_turns += later.n_turns
+        self.n_steps += later.n_steps
+        if later.final_answer is not None:
+            self.final_answer = later.final_answer
 
 
 def build_trajectory(
@@ -79,19 +89,19 @@ def _build_from_log(
     """
     trajectory = Trajectory()
     state_by_app: dict[str, str] = {}
-    n_steps_of_turn = 0
+    # States belong to the end of the turn above. Those before the first turn have no step.
+    turn_of_states = 0
+    step_of_states = -1
     for part in log:
         if isinstance(part, list):
-            # States belong to the end of the turn above. Those before the first turn have no step.
-            has_turn = trajectory.n_turns > 0
-            turn = trajectory.n_turns - 1 if has_turn else 0
-            step = n_steps_of_turn if has_turn else -1
-            trajectory.messages += _record_state_changes(part, state_by_app, turn, step)
+            trajectory.messages += _record_state_changes(
+                part, state_by_app, turn_of_states, step_of_states
+            )
         elif isinstance(part, dict):
-            turn = trajectory.n_turns
-            n_steps_of_turn = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
-            trajectory.n_turns += 1
-            trajectory.n_steps += n_steps_of_turn
+            turn_of_states = trajectory.n_turns
+            logged_turn = _read_logged_turn(part, turn_of_states, decode, functions)
+            step_of_states = logged_turn.n_steps
+            trajectory.append(logged_turn)
     return trajectory
 
 
@@ -111,32 +121,23 @@ def _record_state_changes(
     return messages
 
 
-def _add_turn_and_count_steps(
+def _read_logged_turn(
     logged_turn: dict[str, Any],
     turn: int,
-    trajectory: Trajectory,
     decode: DecodeStep,
     functions: list[dict[str, Any]],
-) -> int:
-    """Add a turn of the inference log to the trajectory, and return the number of its steps.
+) -> Trajectory:
+    """Return the trajectory of one turn of the inference log.
 
     Args:
         logged_turn: The user's messages, and the log entries of `step_0`, `step_1` and so on.
         turn: Number of the turn, from 0.
-        trajectory: The trajectory that gets the messages and the calls.
         decode: Decodes the calls in a reply, if the log does not contain them in decoded form.
         functions: The function docs, for the parameter names of positional arguments.
     """
-    for query in logged_turn.get("begin_of_turn_query") or ():
-        if isinstance(query, dict):
-            role = normalise_role(query.get("role"))
-            content = convert_content_to_text(query.get("content"))
-            trajectory.messages.append(Message(turn=turn, step=-1, role=role, content=content))
-
-    n_steps = 0
-    n_calls = 0
+    trajectory = Trajectory(_read_queries(logged_turn, turn), n_turns=1)
     for entries in _iterate_logged_steps(logged_turn):
-        start = StepStart(turn, step=n_steps, call_index=n_calls)
+        start = StepStart(turn, step=trajectory.n_steps, call_index=len(trajectory.calls))
         logged_step = _read_logged_step(entries, start, functions)
         calls = logged_step.calls
         if logged_step.must_be_decoded:
@@ -144,9 +145,18 @@ def _add_turn_and_count_steps(
             calls = _make_predicted_calls(decode(raw_reply), raw_reply, start)
         trajectory.messages += logged_step.messages
         trajectory.add_step(calls, logged_step.raw_reply)
-        n_calls += len(calls)
-        n_steps += 1
-    return n_steps
+    return trajectory
+
+
+def _read_queries(logged_turn: dict[str, Any], turn: int) -> list[Message]:
+    """Return the messages with which a logged turn begins."""
+    messages = []
+    for query in logged_turn.get("begin_of_turn_query") or ():
+        if isinstance(query, dict):
+            role = normalise_role(query.get("role"))
+            content = convert_content_to_text(query.get("content"))
+            messages.append(Message(turn=turn, step=-1, role=role, content=content))
+    return messages
 
 
 def _iterate_logged_steps(logged_turn: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -327,20 +337,23 @@ def _build_from_result(
     if not isinstance(result, list):
         return _build_from_text(result, opening_messages)
 
-    trajectory = Trajectory(n_turns=len(result))
+    trajectory = Trajectory()
     for turn, replies in enumerate(result):
         trajectory.messages += [message for message in opening_messages if message.turn == turn]
-        n_calls = 0
-        for step, reply in enumerate(_list_steps(replies)):
-            start = StepStart(turn, step=step, call_index=n_calls)
-            calls = _make_predicted_calls(_read_calls_of_step(reply, decode), reply, start)
-            trajectory.messages += _make_assistant_messages(reply, turn, step)
-            trajectory.add_step(calls, reply)
-            trajectory.n_steps += 1
-            n_calls += len(calls)
-
+        trajectory.append(_read_replies_of_turn(replies, turn, decode))
     # The model did not reach the turns of these messages.
     trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]
+    return trajectory
+
+
+def _read_replies_of_turn(replies: Any, turn: int, decode: DecodeStep) -> Trajectory:
+    """Return the trajectory of one turn from the replies of its steps."""
+    trajectory = Trajectory(n_turns=1)
+    for step, reply in enumerate(_list_steps(replies)):
+        start = StepStart(turn, step=step, call_index=len(trajectory.calls))
+        calls = _make_predicted_calls(_read_calls_of_step(reply, decode), reply, start)
+        trajectory.messages += _make_assistant_messages(reply, turn, step)
+        trajectory.add_step(calls, reply)
     return trajectory
 
 

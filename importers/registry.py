@@ -169,9 +169,7 @@ def discover(
         format: name of the only importer to use. Raises KeyError for an unknown name.
         search: what the user said about the files.
     """
-    importers = IMPORTERS if format is None else (get_importer(format),)
-    if search.mapping_file is not None:
-        importers = (MAPPING,)
+    importers = _choose_importers(format, search)
     gathered = gather_files(paths)
     copies = find_copies(gathered.files, paths)
     named_folders = _make_absolute([*data, *list_environment_folders()])
@@ -182,7 +180,6 @@ def discover(
     found = DiscoveredRuns(plans=_omit_losers(claims.plans, conflicts), claimed=claims.claimed)
     ignored_copies = _find_ignored_copies(copies, found)
     found.claimed.update(ignored_copies)
-    unclaimed_files = [path for path in gathered.files if path not in found.claimed]
 
     found.issues += gathered.issues
     found.issues += _report_unusable_folders(named_folders)
@@ -190,11 +187,26 @@ def discover(
     found.issues += _report_file_conflicts(conflicts)
     found.issues += report_copies(ignored_copies)
     found.issues += _report_unused_score_folders(found.plans, search)
-    found.issues += _report_unclaimed_files(unclaimed_files)
-    has_error = any(issue.severity == "error" for issue in found.issues)
-    if not found.plans and not has_error:
+    found.issues += _report_unclaimed_files(_list_unclaimed(gathered.files, found))
+    if not found.plans and not _has_error(found.issues):
         found.issues.append(_explain_no_runs(paths, gathered.files))
     return found
+
+
+def _choose_importers(name: str | None, search: SearchOptions) -> Sequence[Importer]:
+    """Return the importers to use. A mapping file needs only the one that reads it."""
+    named_importers = IMPORTERS if name is None else (get_importer(name),)
+    if search.mapping_file is not None:
+        return (MAPPING,)
+    return named_importers
+
+
+def _list_unclaimed(files: Sequence[Path], found: DiscoveredRuns) -> list[Path]:
+    return [path for path in files if path not in found.claimed]
+
+
+def _has_error(issues: Sequence[ImportIssue]) -> bool:
+    return any(issue.severity == "error" for issue in issues)
 
 
 def _collect_claims(
@@ -206,16 +218,11 @@ def _collect_claims(
 ) -> DiscoveredRuns:
     """Find the runs of all importers. Several runs can claim the same file.
 
-    `copies` are the files that look like copies of another file. Some importers ignore all of them,
-    and no importer reads a copy that a sync program made, because two machines changed the file.
+    `copies` are the files that look like copies of another file.
     """
-    originals = [path for path in files if path not in copies]
-    unsynced = [
-        path for path in files if path not in copies or find_original_name(path.name) is None
-    ]
     collected = DiscoveredRuns()
     for importer in importers:
-        searched_files = originals if importer.ignores_copies else unsynced
+        searched_files = _select_searched_files(importer, files, copies)
         claims = _search_runs(importer, searched_files, dataset_folders, search)
         for plan in claims.plans:
             if not _is_guess_about_claimed_files(plan, collected.claimed):
@@ -223,6 +230,22 @@ def _collect_claims(
         collected.issues += claims.issues
         collected.claimed |= claims.claimed
     return collected
+
+
+def _select_searched_files(
+    importer: Importer, files: Sequence[Path], copies: Collection[Path]
+) -> list[Path]:
+    """Return the files that an importer searches. Some importers ignore all copies."""
+    if importer.ignores_copies:
+        return [path for path in files if path not in copies]
+    return [path for path in files if not (path in copies and _is_synced_copy(path))]
+
+
+def _is_synced_copy(path: Path) -> bool:
+    """Whether a sync program made a copy, because two machines changed the file. No importer reads
+    such copies.
+    """
+    return find_original_name(path.name) is not None
 
 
 def _search_runs(
@@ -245,7 +268,7 @@ def _search_runs(
     for path, reason in result.faulty_files.items():
         claims.plans.append(make_failed_plan(importer.name, path, f"{importer.title}: {reason}"))
     if result.failure:
-        folder = Path(os.path.commonpath([path.parent for path in files])) if files else Path()
+        folder = _find_common_folder(files)
         claims.issues.append(make_failed_search_issue(importer.title, result.failure, folder))
 
     for issue in claims.issues:
@@ -254,6 +277,13 @@ def _search_runs(
         clean_plan(plan)
         _set_importer(plan, importer)
     return claims
+
+
+def _find_common_folder(files: Sequence[Path]) -> Path:
+    """Return the deepest folder that contains all files. Without files, the working folder."""
+    if not files:
+        return Path()
+    return Path(os.path.commonpath([path.parent for path in files]))
 
 
 def _set_importer(plan: RunPlan, importer: Importer) -> None:
@@ -391,10 +421,19 @@ def _report_unclaimed_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
     """
     archives = find_archives(unclaimed)
     if archives:
-        yield _make_notice_about_files(
-            archives, f"archives skipped: {_list_names(archives)}. {UNPACK}"
-        )
+        what = f"archives skipped: {_list_names(archives)}. {UNPACK}"
+        yield _make_notice_about_files(archives, what)
 
+    yield from _report_unclaimed_json_files(unclaimed)
+
+    tables = [path for path in unclaimed if path.suffix.lower() in TABLE_SUFFIXES]
+    if tables:
+        what = f"tables skipped because no importer recognizes them: {_list_names(tables)}"
+        yield _make_notice_about_files(tables, f"{what}. {MAP_ADVICE}")
+
+
+def _report_unclaimed_json_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
+    """Yield a notice about the Git LFS pointers among JSON files, and one about the others."""
     json_files = [path for path in unclaimed if path.suffix in DATA_SUFFIXES]
     pointers = find_git_lfs_pointers(json_files)
     if pointers:
@@ -406,11 +445,6 @@ def _report_unclaimed_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
     if unknown:
         what = f"JSON files skipped because no importer recognizes them: {_list_names(unknown)}"
         yield _make_notice_about_files(unknown, what)
-
-    tables = [path for path in unclaimed if path.suffix.lower() in TABLE_SUFFIXES]
-    if tables:
-        what = f"tables skipped because no importer recognizes them: {_list_names(tables)}"
-        yield _make_notice_about_files(tables, f"{what}. {MAP_ADVICE}")
 
 
 def _list_names(files: Sequence[Path]) -> str:

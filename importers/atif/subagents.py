@@ -6,7 +6,7 @@ referenced any number of times, also by itself, so an item has a budget of text 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from fcreview.importers.atif.foreign_steps import ConvertedSteps, convert_steps
 from fcreview.importers.common.budgets import MAX_ITEM_TEXT_SHOWN, MAX_REFERENCES, TextBudget
 from fcreview.importers.common.records import as_list, list_objects
 from fcreview.importers.common.writeback import JsonObject
+from fcreview.importers.dialects.conversation import MessageIssue
 from fcreview.model.json_value import to_json_text
 from fcreview.model.wording import format_count
 
@@ -94,8 +95,7 @@ class SubagentReader:
         Args:
             document: The trajectory with the result.
             result: A result of a call. It can refer to one subagent or to a list of them.
-            path: The trajectories around the result, outermost first. A subagent that is one of
-                them would refer to itself without end.
+            path: The trajectories around the result, outermost first.
         """
         references = result.get("subagent_trajectory_ref")
         if isinstance(references, dict):
@@ -103,23 +103,33 @@ class SubagentReader:
 
         shown: list[ShownSubagent] = []
         for reference in as_list(references):
-            if self.n_references >= MAX_REFERENCES:
-                self._n_above_limit += 1
-                continue
-            self.n_references += 1
-
-            subagent = None
-            if isinstance(reference, dict):
-                subagent = self._find_trajectory(document, reference)
+            subagent = self._find_referenced(document, reference)
             if subagent is None:
-                text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
-                self.problems.append(f"the trajectory of the subagent {text} was not found")
-            # Trajectories are compared by identity, because two subagents can have equal content.
-            elif any(subagent is outer for outer in path):
+                continue
+            # A subagent that is around the result would refer to itself without end. Trajectories
+            # are compared by identity, because two subagents can have equal content.
+            if any(subagent is outer for outer in path):
                 self._n_circular += 1
             else:
                 shown += self._read_subagent(subagent, path)
         return shown
+
+    def _find_referenced(self, document: JsonObject, reference: Any) -> JsonObject | None:
+        """Return the trajectory to which a reference points. None if it is missing, which is a
+        problem, or above the limit of references.
+        """
+        if self.n_references >= MAX_REFERENCES:
+            self._n_above_limit += 1
+            return None
+        self.n_references += 1
+
+        subagent = None
+        if isinstance(reference, dict):
+            subagent = self._find_trajectory(document, reference)
+        if subagent is None:
+            text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
+            self.problems.append(f"the trajectory of the subagent {text} was not found")
+        return subagent
 
     def _read_subagent(self, subagent: JsonObject, path: list[JsonObject]) -> list[ShownSubagent]:
         """Return a subagent as text, followed by its own subagents.
@@ -159,7 +169,7 @@ class SubagentReader:
         return text
 
     def _report_steps(self, subagent: JsonObject, converted: ConvertedSteps) -> None:
-        """Report what was not read of the steps of a subagent, once for each reason."""
+        """Report what was not read of the steps of a subagent."""
         name = f"subagent {get_subagent_id(subagent)}"
         if not isinstance(subagent.get("steps"), list):
             self.problems.append(f"{name}: the trajectory has no steps")
@@ -167,13 +177,8 @@ class SubagentReader:
             if not isinstance(numbered.step, dict):
                 what = f"step {numbered.number} is not an object, so it was skipped"
                 self.problems.append(f"{name}: {what}")
-
-        paths_by_reason: dict[str, list[str]] = {}
-        for issue in converted.issues:
-            paths_by_reason.setdefault(issue.what, []).append(issue.path)
-        for what, paths in paths_by_reason.items():
-            more = f" ({len(paths):,} times)" if len(paths) > 1 else ""
-            self.problems.append(f"{name}: {paths[0]}: {what}{more}")
+        for problem in _merge_equal_issues(converted.issues):
+            self.problems.append(f"{name}: {problem}")
 
     def _find_trajectory(self, document: JsonObject, reference: JsonObject) -> JsonObject | None:
         """Return the trajectory of a subagent that a document refers to, inside the document or in
@@ -217,6 +222,19 @@ class SubagentReader:
         # While the document is kept, no other object can get the same identity.
         self._documents.append(document)
         return index
+
+
+def _merge_equal_issues(issues: Sequence[MessageIssue]) -> list[str]:
+    """Return the text of each issue once, with its first place and the number of places."""
+    paths_by_reason: dict[str, list[str]] = {}
+    for issue in issues:
+        paths_by_reason.setdefault(issue.what, []).append(issue.path)
+
+    texts = []
+    for what, paths in paths_by_reason.items():
+        more = f" ({len(paths):,} times)" if len(paths) > 1 else ""
+        texts.append(f"{paths[0]}: {what}{more}")
+    return texts
 
 
 def get_subagent_id(subagent: JsonObject) -> str:

@@ -105,7 +105,11 @@ def split_into_line_ranges(path: Path) -> list[RunPart]:
         return []
     if find_refusal(start) is not None or detect_form(start) != "lines":
         return []
+    return _divide_bytes(n_bytes)
 
+
+def _divide_bytes(n_bytes: int) -> list[RunPart]:
+    """Divide a number of bytes into ranges of about the same size, each with a minimum size."""
     n_parts = min(n_bytes // MIN_PART_BYTES, MAX_LINE_RANGES)
     parts = []
     for index in range(n_parts):
@@ -113,8 +117,7 @@ def split_into_line_ranges(path: Path) -> list[RunPart]:
         end_byte = n_bytes * (index + 1) // n_parts
         # The last range has no end, so that lines are read that are written meanwhile.
         is_last = index == n_parts - 1
-        end_of_range = None if is_last else end_byte
-        lines = LineRange(first_byte, end_of_range)
+        lines = LineRange(first_byte, None if is_last else end_byte)
         parts.append(RunPart(index, end_byte - first_byte, selection=lines))
     return parts
 
@@ -243,8 +246,7 @@ def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportI
 def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a file in UTF-16.
 
-    The file is converted to UTF-8 in memory, so its size is limited. The records have no position,
-    because the positions in the converted text are not those in the file.
+    The file is converted to UTF-8 in memory, so its size is limited.
     """
     raw = file.read(MAX_CACHED_FILE_BYTES + 1)
     if len(raw) > MAX_CACHED_FILE_BYTES:
@@ -252,18 +254,22 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
         return
 
     converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
-    if detect_form(converted[:PROBE_BYTES]) in ("array", "objects"):
-        records = _parse_document(converted, str(path))
-    else:
-        records = _parse_lines(BytesIO(converted), str(path))
-    for record in records:
+    for record in _parse_converted_text(converted, str(path)):
         if isinstance(record, JsonRecord):
+            # The positions in the converted text are not those in the file.
             yield replace(record, offset=0, length=0)
         else:
             yield record
     yield _make_form_notice(
         path, "the file is UTF-16 instead of UTF-8, so its raw records cannot be shown"
     )
+
+
+def _parse_converted_text(converted: bytes, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of a text in UTF-8: of lines, or of a document."""
+    if detect_form(converted[:PROBE_BYTES]) in ("array", "objects"):
+        return _parse_document(converted, file_name)
+    return _parse_lines(BytesIO(converted), file_name)
 
 
 def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
@@ -283,14 +289,17 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
             offset += len(raw_record) + 1
 
         if len(unfinished_line) > MAX_LINE_BYTES:
-            what = (
-                f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was"
-                " skipped"
-            )
-            excerpt = make_excerpt(unfinished_line[:EXCERPT_LENGTH])
-            yield ImportIssue(file_name, line=line + 1, what=what, raw=excerpt, severity="error")
+            yield _make_endless_line_error(unfinished_line, file_name, line + 1)
             return
     yield from parse_record(unfinished_line, file_name, line + 1, offset, has_line_feed=False)
+
+
+def _make_endless_line_error(start_of_line: bytes, file_name: str, line: int) -> ImportIssue:
+    what = (
+        f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was skipped"
+    )
+    excerpt = make_excerpt(start_of_line[:EXCERPT_LENGTH])
+    return ImportIssue(file_name, line=line, what=what, raw=excerpt, severity="error")
 
 
 def _parse_lines(
@@ -306,29 +315,35 @@ def _parse_lines(
     """
     # Position of the line in the file, in bytes.
     offset = file.tell()
-    line = first_line - 1
+    line = first_line
     while end is None or offset < end:
         raw = file.readline(MAX_LINE_BYTES + 1)
         if not raw:
             return
-        line += 1
         has_line_feed = raw.endswith(b"\n")
         # The line goes on after the bytes that were read.
         is_too_long = len(raw) > MAX_LINE_BYTES and not has_line_feed
         if is_too_long:
             n_bytes = len(raw) + _skip_rest_of_line(file)
-            what = (
-                f"skipped a line of {n_bytes / 1e6:.0f} MB (the maximum is"
-                f" {MAX_LINE_BYTES / 1e6:.0f} MB)"
+            yield _make_long_line_error(raw, n_bytes, file_name, line)
+        else:
+            n_bytes = len(raw)
+            raw_record = raw.removesuffix(b"\n")
+            yield from parse_record(
+                raw_record, file_name, line, offset, has_line_feed=has_line_feed
             )
-            excerpt = make_excerpt(raw[:EXCERPT_LENGTH])
-            yield ImportIssue(file_name, line, what=what, raw=excerpt, severity="error")
-            offset += n_bytes
-            continue
+        offset += n_bytes
+        line += 1
 
-        raw_record = raw[:-1] if has_line_feed else raw
-        yield from parse_record(raw_record, file_name, line, offset, has_line_feed=has_line_feed)
-        offset += len(raw)
+
+def _make_long_line_error(
+    start_of_line: bytes, n_bytes: int, file_name: str, line: int
+) -> ImportIssue:
+    what = (
+        f"skipped a line of {n_bytes / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
+    )
+    excerpt = make_excerpt(start_of_line[:EXCERPT_LENGTH])
+    return ImportIssue(file_name, line, what=what, raw=excerpt, severity="error")
 
 
 def _skip_rest_of_line(file: BinaryIO) -> int:
@@ -400,15 +415,19 @@ class _IrregularLine:
 
         An empty line has no record, and a line that cannot be read has only an issue.
         """
-        n_bytes = len(self.raw_record)
         if self.is_large and count_values(self.raw_record) > MAX_VALUES:
-            what = f"skipped a line of {n_bytes / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
+            megabytes = len(self.raw_record) / 1e6
+            what = f"skipped a line of {megabytes:.0f} MB with more than {MAX_VALUES:,} values"
             yield self._make_error(what, self.raw_record)
             return
         raw_json = self.raw_record.removeprefix(BOM)
-        if not raw_json or raw_json.isspace():
-            return
+        if raw_json and not raw_json.isspace():
+            yield from self._parse_text(raw_json, has_line_feed=has_line_feed)
 
+    def _parse_text(
+        self, raw_json: bytes, *, has_line_feed: bool
+    ) -> Iterator[JsonRecord | ImportIssue]:
+        """Yield the record of a line that is not empty. Bytes that are not UTF-8 are replaced."""
         wrong_byte = _find_byte_that_is_not_utf8(raw_json)
         if wrong_byte is not None:
             what = f"byte {wrong_byte + 1} of the line is not UTF-8 and was replaced by U+FFFD"
@@ -423,7 +442,9 @@ class _IrregularLine:
             yield self._make_error(_describe_json_error(raw_json, error, has_line_feed), raw_json)
             return
         yield from self._report_changes(raw_json, parsed)
-        yield JsonRecord(self.number, offset=self.offset, length=n_bytes, value=parsed.value)
+        yield JsonRecord(
+            self.number, offset=self.offset, length=len(self.raw_record), value=parsed.value
+        )
 
     def _report_changes(self, raw_json: bytes, parsed: _ParsedLine) -> Iterator[ImportIssue]:
         """Yield an issue for each way in which the value differs from the text of the line."""
@@ -519,25 +540,30 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
     """
     try:
         with open_file(path) as file:
-            start = os.pread(file.fileno(), PROBE_BYTES, 0)
-            if find_refusal(start) is not None:
-                return None
-            match detect_form(start):
-                case "lines":
-                    return _read_first_object_of_lines(file, max_line_bytes)
-                case "array":
-                    return _read_first_element(file, max_line_bytes)
-                case "cr_lines":
-                    return _parse_json_or_none(start.removeprefix(BOM).partition(b"\r")[0])
-                case "utf16":
-                    return _read_first_object_of_lines(
-                        BytesIO(_decode_utf16_start(start)), max_line_bytes
-                    )
-                case "objects":
-                    # Objects that span several lines are mostly one document, without records.
-                    return None
+            return _read_first_record_of_file(file, max_line_bytes)
     except OSError:
         return None
+
+
+def _read_first_record_of_file(file: BinaryIO, max_line_bytes: int) -> Any:
+    """Return the first record, by the form that the start of the file shows."""
+    start = os.pread(file.fileno(), PROBE_BYTES, 0)
+    if find_refusal(start) is not None:
+        return None
+    match detect_form(start):
+        case "lines":
+            return _read_first_object_of_lines(file, max_line_bytes)
+        case "array":
+            return _read_first_element(file, max_line_bytes)
+        case "cr_lines":
+            first_line, _, _ = start.removeprefix(BOM).partition(b"\r")
+            return _parse_json_or_none(first_line)
+        case "utf16":
+            converted = BytesIO(_decode_utf16_start(start))
+            return _read_first_object_of_lines(converted, max_line_bytes)
+        case "objects":
+            # Objects that span several lines are mostly one document, without records.
+            return None
 
 
 def _read_first_object_of_lines(file: BinaryIO, max_line_bytes: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeGuard
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.file_cache import FileCache
-from fcreview.importers.common.jsonl import make_excerpt, read_records
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import to_json_text
 
@@ -226,18 +226,23 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 
         item_id = as_object(record.value).get("id")
         if not isinstance(item_id, str):
-            what = "the record is not an object with an id"
-            excerpt = make_excerpt(str(record.value))
-            issues.append(ImportIssue(str(path), record.line, what=what, raw=excerpt))
+            issues.append(_make_missing_id_issue(path, record))
             continue
-
         first_record = record_by_id.setdefault(item_id, record.value)
         if first_record != record.value:
-            what = (
-                f"{item_id} occurs more than once, with different content. The first record is used"
-            )
-            issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+            issues.append(_make_repeated_id_issue(path, record.line, item_id))
     return record_by_id
+
+
+def _make_missing_id_issue(path: Path, record: JsonRecord) -> ImportIssue:
+    what = "the record is not an object with an id"
+    excerpt = make_excerpt(str(record.value))
+    return ImportIssue(str(path), record.line, what=what, raw=excerpt)
+
+
+def _make_repeated_id_issue(path: Path, line: int, item_id: str) -> ImportIssue:
+    what = f"{item_id} occurs more than once, with different content. The first record is used"
+    return ImportIssue(str(path), line, what=what, item=item_id)
 
 
 def report_missing_records(
@@ -363,20 +368,24 @@ def load_failure_list(
             continue
 
         value = record.value
-        is_failure = isinstance(value, dict) and "id" in value and value.get("valid") is not True
-        if is_failure:
-            item_id = find_item_id(value)
-            if item_id in scored.entries:
-                scored.repeated_ids.add(item_id)
-                what = f"{item_id} is scored more than once. The first entry counts"
-                issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+        if not _is_failure_entry(value):
+            if _is_score_header(value) and not scored.header:
+                scored.header = value
             else:
-                scored.entries[item_id] = value
-        elif _is_score_header(value) and not scored.header:
-            scored.header = value
+                issues.append(_make_invalid_entry_issue(path, record.line, value, find_item_id))
+            continue
+        item_id = find_item_id(value)
+        if item_id in scored.entries:
+            scored.repeated_ids.add(item_id)
+            what = f"{item_id} is scored more than once. The first entry counts"
+            issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
         else:
-            issues.append(_make_invalid_entry_issue(path, record.line, value, find_item_id))
+            scored.entries[item_id] = value
     return scored
+
+
+def _is_failure_entry(value: Any) -> bool:
+    return isinstance(value, dict) and "id" in value and value.get("valid") is not True
 
 
 def _is_score_header(value: Any) -> bool:
@@ -420,12 +429,17 @@ def validate_failure_list(
     n_items = len(result_ids) + len(entries_without_result)
     scored.is_complete = True
     scored.knows_passes = n_items <= n_scored
+    if n_items != n_scored:
+        issues.append(_make_count_issue(scored.path, n_scored, n_items))
+
+
+def _make_count_issue(path: Path, n_scored: int, n_items: int) -> ImportIssue:
+    """Make an issue about a run with more or fewer items than were scored."""
     if n_items > n_scored:
         what = (
             f"{n_scored} items were scored, but the run has {n_items}, so it is unknown which items"
             " passed"
         )
-        issues.append(ImportIssue(str(scored.path), line=1, what=what, severity="error"))
-    elif n_items < n_scored:
-        what = f"{n_scored} items were scored, but only {n_items} results can be read"
-        issues.append(ImportIssue(str(scored.path), line=1, what=what))
+        return ImportIssue(str(path), line=1, what=what, severity="error")
+    what = f"{n_scored} items were scored, but only {n_items} results can be read"
+    return ImportIssue(str(path), line=1, what=what)

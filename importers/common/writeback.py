@@ -208,8 +208,16 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
         # The text after the last line feed is empty and no line.
         lines.pop()
 
+    edited_lines = list(_edit_lines(lines, edits))
+    content = b"\n".join(edited_lines)
+    if is_terminated and edited_lines:
+        return content + b"\n"
+    return content
+
+
+def _edit_lines(lines: Sequence[bytes], edits: LineEdits) -> Iterator[bytes]:
+    """Yield the lines of the edited file, without their ends."""
     pending_records = deque(sorted(edits.added, key=lambda added: added[0]))
-    edited_lines: list[bytes] = []
     for number, line in enumerate(lines, 1):
         # Records that would stand before a removed line stand before the next one.
         if number in edits.removed:
@@ -217,17 +225,13 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
         # Lines that are no records, such as blank ones, have no position.
         line_position = edits.positions.get(number)
         if line_position is not None:
-            edited_lines += _take_records_before(line_position, pending_records)
+            yield from _take_records_before(line_position, pending_records)
         if number in edits.replaced:
-            edited_lines.append(encode_line(edits.replaced[number], line))
+            yield encode_line(edits.replaced[number], line)
         else:
-            edited_lines.append(line)
-    edited_lines += [encode_line(record) for _, record in pending_records]
-
-    content = b"\n".join(edited_lines)
-    if is_terminated and edited_lines:
-        return content + b"\n"
-    return content
+            yield line
+    for _, record in pending_records:
+        yield encode_line(record)
 
 
 def _take_records_before(
@@ -450,13 +454,14 @@ def rewrite_golden_file(
     remaining_fixes = dict(fixes)
     for index, (line_number, record) in enumerate(parse_numbered_records(raw)):
         record_name = name_record(index, record)
-        if record_name not in remaining_fixes:
-            continue
         # Each fix is applied only to the first record of its name.
-        item, new_fields = remaining_fixes.pop(record_name)
+        fix = remaining_fixes.pop(record_name, None)
+        if fix is None:
+            continue
+        item, new_fields = fix
         fixed = apply_fix(record, new_fields)
-        old_line = lines[line_number - 1]
-        edits.replace_if_changed(line_number, old_line, record, fixed.record)
+        edits.replace_if_changed(line_number, lines[line_number - 1], record, fixed.record)
+        old_fields = {field_name: record.get(field_name) for field_name in new_fields}
         applied.append(
             AppliedGoldenFix(
                 item,
@@ -464,7 +469,7 @@ def rewrite_golden_file(
                 old=fixed.old_golden,
                 new=fixed.new_golden,
                 record=record_name,
-                old_fields={field_name: record.get(field_name) for field_name in new_fields},
+                old_fields=old_fields,
                 new_fields=new_fields,
             )
         )
@@ -491,9 +496,8 @@ def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
 def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) -> str | None:
     """Check a golden call that a reviewer wrote. Return the first error, or None.
 
-    The call must name an available function, have its required parameters, and no parameter that
-    the function does not declare. `functions` are the function docs. If there are none, only the
-    types are checked.
+    The call must name an available function and fit its parameters. `functions` are the function
+    docs. If there are none, only the types are checked.
     """
     if not isinstance(name, str) or not name:
         return "a call has no name"
@@ -505,6 +509,13 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
     function = find_function_doc(name, functions)
     if function is None:
         return f"function {name} is not available"
+    return _find_parameter_error(name, arguments, function)
+
+
+def _find_parameter_error(name: str, arguments: JsonObject, function: JsonObject) -> str | None:
+    """Return the first error in the names of arguments: a parameter that the function does not
+    declare, or a required one that is missing.
+    """
     declared = read_declared_parameters(function, ("parameters", "arguments"))
     if declared.properties is not None:
         for parameter in arguments:

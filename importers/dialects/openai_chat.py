@@ -270,9 +270,6 @@ def read_data_url(kind: str, url: Any, *, path: str) -> Iterator[Reading]:
 def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     """Yield the calls of a message: those in `tool_calls`, and the one in the old field
     `function_call`.
-
-    Some writers repeat a call of `tool_calls` in the old field. It is yielded once. Another call in
-    the old field is an issue, because it is unclear which ones the model made.
     """
     tool_calls = _decode_list(message.get("tool_calls"))
     if tool_calls is not None and not isinstance(tool_calls, list):
@@ -280,22 +277,30 @@ def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     for index, call in enumerate(as_list(tool_calls)):
         yield from _read_call(call, path=f"{path}.tool_calls[{index}]")
 
-    legacy_call = message.get("function_call")
-    if legacy_call is None:
-        return
-    legacy_path = f"{path}.function_call"
-    legacy_function = as_object(legacy_call)
-    functions = [as_object(as_object(call).get("function")) for call in as_list(tool_calls)]
-    if any(_is_same_call(legacy_function, function) for function in functions):
-        return
+    if message.get("function_call") is not None:
+        yield from _read_legacy_call(
+            message["function_call"], as_list(tool_calls), path=f"{path}.function_call"
+        )
 
+
+def _read_legacy_call(
+    legacy_call: Any, tool_calls: Sequence[Any], *, path: str
+) -> Iterator[Reading]:
+    """Yield the call in the old field `function_call`.
+
+    Some writers repeat a call of `tool_calls` there, which is not yielded again. Another call is an
+    issue, because it is unclear which ones the model made.
+    """
+    function = as_object(legacy_call)
+    functions = [as_object(as_object(call).get("function")) for call in tool_calls]
+    if any(_is_same_call(function, other) for other in functions):
+        return
     if functions:
         what = "function_call is another call than those in tool_calls"
-        yield MessageIssue(what, path=legacy_path, raw=legacy_call)
-    yield from values.report_unknown_fields(legacy_function, FUNCTION_FIELDS, path=legacy_path)
-    yield from values.read_call(
-        None, legacy_function.get("name"), legacy_function.get("arguments"), path=legacy_path
-    )
+        yield MessageIssue(what, path=path, raw=legacy_call)
+
+    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
+    yield from values.read_call(None, function.get("name"), function.get("arguments"), path=path)
 
 
 def _decode_list(tool_calls: Any) -> Any:
@@ -345,13 +350,16 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
             call_id, custom.get("name"), custom.get("input"), path=path
         )
     elif kind in ("function", None) and isinstance(function, dict):
-        yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
-        yield from values.read_call(
-            call_id, function.get("name"), function.get("arguments"), path=path
-        )
+        yield from _read_function_call(call_id, function, path=path)
     else:
         yield MessageIssue(_describe_unknown_call(kind), path=path, raw=call)
         yield Note(call, is_unknown=True)
+
+
+def _read_function_call(call_id: Any, function: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a call of a function, with issues about unknown fields."""
+    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
+    yield from values.read_call(call_id, function.get("name"), function.get("arguments"), path=path)
 
 
 def _read_call_id(call: dict[str, Any], *, path: str) -> Generator[Reading, None, Any]:

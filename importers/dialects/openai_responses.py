@@ -228,15 +228,19 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
     elif kind == "input_image":
         yield from read_data_url("image", fields.get("image_url"), path=path)
     elif kind in FILE_PARTS:
-        # A file has a name instead of a media type, and its data in `file_data`. Those of audio are
-        # one level deeper.
-        data = fields.get("file_data") or as_object(fields.get("input_audio")).get("data")
-        yield from values.read_file(
-            FILE_PARTS[kind], media_type=fields.get("filename"), data=data, path=path
-        )
+        yield from _read_file_part(fields, path=path)
     else:
         label = f"content part {values.to_text(fields.get('type'))}".strip()
         yield from values.read_unknown(label, part, path=path)
+
+
+def _read_file_part(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a placeholder for a file or audio. It has a file name instead of a media type."""
+    # The data of audio are one level deeper.
+    audio = as_object(part.get("input_audio"))
+    data = part.get("file_data") or audio.get("data")
+    kind = FILE_PARTS[values.get_type(part)]
+    yield from values.read_file(kind, media_type=part.get("filename"), data=data, path=path)
 
 
 def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
@@ -246,20 +250,25 @@ def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
         yield MessageIssue("reasoning without a text", path=path, raw=item, severity="notice")
 
     for field in ("summary", "content"):
-        if item.get(field) is not None and not isinstance(item[field], list):
+        written = item.get(field)
+        if written is not None and not isinstance(written, list):
             what = f"{field} of the reasoning is not a list"
-            yield MessageIssue(what, path=path, raw=item[field])
-        for index, part in enumerate(as_list(item.get(field))):
-            text = as_object(part).get("text")
-            if isinstance(text, str):
-                yield Reasoning(text)
-            else:
-                place = f"{path}.{field}[{index}]"
-                yield from values.read_unknown("part of the reasoning", part, path=place)
+            yield MessageIssue(what, path=path, raw=written)
+        yield from _read_reasoning_parts(as_list(written), path=f"{path}.{field}")
 
     # Some models return their reasoning only in a form that their provider can read.
     if item.get("encrypted_content") is not None:
         yield Note({"encrypted_content": item["encrypted_content"]})
+
+
+def _read_reasoning_parts(parts: Sequence[Any], *, path: str) -> Iterator[Reading]:
+    """Yield the text of each part. A part without a text is reported."""
+    for index, part in enumerate(parts):
+        text = as_object(part).get("text")
+        if isinstance(text, str):
+            yield Reasoning(text)
+        else:
+            yield from values.read_unknown("part of the reasoning", part, path=f"{path}[{index}]")
 
 
 # -- calls and results

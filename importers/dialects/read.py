@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from fcreview.importers.dialects.conversation import (
     MessageIssue,
     ParsedConversation,
     ParsedMessage,
+    Reading,
     Text,
     assemble_message,
 )
@@ -72,11 +73,7 @@ def read_conversation(
         what = f"messages of several dialects ({', '.join(dialects)}), read as {dialects[0]}"
         conversation.issues.append(MessageIssue(what, path="messages"))
 
-    for reading in _read_parts(parts, dialects[0], reads_foreign=reads_foreign):
-        if isinstance(reading, MessageIssue):
-            conversation.issues.append(reading)
-        else:
-            conversation.messages.append(reading)
+    _add_readings(conversation, _read_parts(parts, dialects[0], reads_foreign=reads_foreign))
     if call_style is not None:
         _read_calls_in_texts(conversation, call_style)
     if not conversation.messages and not conversation.issues:
@@ -84,6 +81,16 @@ def read_conversation(
     conversation.issues.extend(pair_results(conversation.messages))
     _add_functions(conversation, parts)
     return conversation
+
+
+def _add_readings(
+    conversation: ParsedConversation, readings: Iterable[ParsedMessage | MessageIssue]
+) -> None:
+    for reading in readings:
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.messages.append(reading)
 
 
 def _read_calls_in_texts(conversation: ParsedConversation, call_style: str) -> None:
@@ -139,19 +146,19 @@ def _read_system(system: Any) -> Iterator[ParsedMessage | MessageIssue]:
     """
     if system is None or system == "":
         return
-    if isinstance(system, dict):
-        fragments = yield from collect_fragments(
-            gemini.read_parts(system.get("parts"), path="system")
-        )
+    readings: Iterable[Reading]
+    if isinstance(system, str):
+        readings = [Text(system)]
+    elif isinstance(system, dict):
+        readings = gemini.read_parts(system.get("parts"), path="system")
     elif isinstance(system, list) and any("type" in as_object(block) for block in system):
-        fragments = yield from collect_fragments(anthropic.read_blocks(system, path="system"))
+        readings = anthropic.read_blocks(system, path="system")
     elif isinstance(system, list):
-        fragments = yield from collect_fragments(bedrock.read_blocks(system, path="system"))
-    elif isinstance(system, str):
-        fragments = [Text(system)]
+        readings = bedrock.read_blocks(system, path="system")
     else:
         yield MessageIssue("system prompt is not a text", path="system", raw=system)
         return
+    fragments = yield from collect_fragments(readings)
     yield assemble_message("system", fragments, path="system")
 
 
@@ -210,19 +217,23 @@ def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
     """
     choices = as_list(response.get("choices"))
     if choices:
-        choice = as_object(choices[0])
-        message = choice.get("message")
-        if isinstance(message, dict):
-            end = {"finish_reason": choice.get("finish_reason")}
-            return [end | message]
-        return []
-    for message in (as_object(response.get("output")).get("message"), response.get("message")):
+        return _find_message_of_choice(as_object(choices[0]))
+    output = as_object(response.get("output"))
+    for message in (output.get("message"), response.get("message")):
         if isinstance(message, dict):
             return [message]
     if "role" in response and ("content" in response or "tool_calls" in response):
         message = {name: value for name, value in response.items() if name not in RESPONSE_FIELDS}
         return [message]
     return []
+
+
+def _find_message_of_choice(choice: dict[str, Any]) -> list[Any]:
+    """Return the message of a choice, with the finish reason, which is beside it."""
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return []
+    return [{"finish_reason": choice.get("finish_reason")} | message]
 
 
 def join_exchange(request: Any, response: Any) -> list[Any]:

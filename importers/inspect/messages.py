@@ -368,10 +368,10 @@ class _ConversationBuilder:
         self._n_replies += 1
         content = read_content(entry.message.get("content"))
         calls = list_objects(entry.message.get("tool_calls"))
-        speaker = self._name_speaker(entry, content.text)
-
         for reasoning in content.reasoning:
             self._append("assistant", reasoning, "reasoning", self._step)
+
+        speaker = self._name_speaker(entry, content.text)
         error = format_tool_error(entry.message)
         text = "\n".join(part for part in (error, content.text) if part)
         # A reply that is only calls needs a message if its speaker must be shown.

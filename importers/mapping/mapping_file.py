@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
@@ -301,28 +301,34 @@ class _MappingReader:
         """Read the tables of a mapping file, and collect the problems in them."""
         self._report_unknown(self._document, ("map", "source", "join", "item", "judge", "human"))
         benchmark = self._read_header()
-        sources = [
-            self._read_files(table, f"source[{index}]", ())
-            for index, table in self._list_tables("source")
-        ]
+        sources = self._read_sources()
         joins = dict(self._read_joins())
         item = self._read_item()
         judges = tuple(self._read_opinions("judge", JUDGE_KEYS, joins))
         humans = tuple(self._read_opinions("human", HUMAN_KEYS, joins))
-        if not sources and "source" not in self._document:
+        if "source" not in self._document:
             self._add_problem("the table [[source]] is missing")
         self._check_joins(item, joins)
 
         mapping = ItemMapping(
             self._path,
             benchmark=benchmark,
-            sources=tuple(source for source in sources if source is not None),
+            sources=sources,
             joins=joins,
             item=item,
             judges=judges,
             humans=humans,
         )
         return CheckedMapping(mapping, self._problems)
+
+    def _read_sources(self) -> tuple[FilePattern, ...]:
+        """Return the valid tables [[source]]."""
+        sources = []
+        for index, table in self._list_tables("source"):
+            source = self._read_files(table, f"source[{index}]", ())
+            if source is not None:
+                sources.append(source)
+        return tuple(sources)
 
     def _add_problem(self, what: str) -> None:
         self._problems.append(what)
@@ -444,12 +450,16 @@ class _MappingReader:
                 self._add_problem(f"{place}.as is required: a name that no other join has")
                 continue
             names.add(name)
-            if "on" not in table:
-                self._add_problem(f"{place}.on is required: the path of the key in its rows")
-                continue
-            on = self._read_value(table["on"], f"{place}.on")
+            on = self._read_join_key(table, place)
             if files is not None and on is not None:
                 yield name, Join(name, files, on)
+
+    def _read_join_key(self, table: Mapping[str, Any], place: str) -> Value | None:
+        """Read where the key is in the rows of a join. None if it is missing or invalid."""
+        if "on" not in table:
+            self._add_problem(f"{place}.on is required: the path of the key in its rows")
+            return None
+        return self._read_value(table["on"], f"{place}.on")
 
     def _check_joins(self, item: ItemForm, joins: Mapping[str, Join]) -> None:
         values = [*item.values.values()]
@@ -591,24 +601,29 @@ class _MappingReader:
             self._add_problem(f"{place}.from must be the name of a join")
             join = ""
         parser = self._read_choice(written.get("parse"), PARSERS, f"{place}.parse")
+        value = self._read_source(written[source], source, place)
+        if value is None:
+            return None
+        return replace(value, join=join, parser=parser)
 
-        content = written[source]
+    def _read_source(self, content: Any, source: ValueSource, place: str) -> Value | None:
+        """Read where a value comes from: an expression, a mark, or a text. None if it is
+        invalid.
+        """
         if source in ("path", "doc"):
             expression = self._read_expression(content, place)
-            if expression is None:
-                return None
-            return Value(place, source, expression, join=join, parser=parser)
+            return None if expression is None else Value(place, source, expression)
 
         if source in ("entry", "index"):
             if content is not True:
                 self._add_problem(f"{place}.{source} must be true")
                 return None
-            return Value(place, source, join=join, parser=parser)
+            return Value(place, source)
 
         if not isinstance(content, str) or not content:
             self._add_problem(f"{place}.{source} must be a text")
             return None
-        return Value(place, source, text=content, join=join, parser=parser)
+        return Value(place, source, text=content)
 
     def _read_expression(self, written: Any, place: str) -> Expression | None:
         """Compile a path such as `messages[0].content`. None if it is missing or invalid."""
@@ -651,16 +666,15 @@ class _MappingReader:
         """
         if not isinstance(written, dict):
             return VerdictRule()
+
         pass_at = self._read_number(written.get("pass_at"), f"{place}.pass_at")
         if pass_at is not None and ("pass" in written or "fail" in written):
             self._add_problem(f"{place}: use pass_at, or pass and fail")
-
         passes = self._read_names(written.get("pass"), DEFAULT_PASS, f"{place}.pass")
         fails = self._read_names(written.get("fail"), DEFAULT_FAIL, f"{place}.fail")
-        ambiguous = sorted(passes & fails)
+        ambiguous = ", ".join(sorted(passes & fails))
         if ambiguous:
-            self._add_problem(f"{place}: {', '.join(ambiguous)} is in pass and in fail")
-
+            self._add_problem(f"{place}: {ambiguous} is in pass and in fail")
         pattern = self._read_pattern(written.get("find"), f"{place}.find")
         return VerdictRule(passes, fails=fails, pass_at=pass_at, pattern=pattern)
 

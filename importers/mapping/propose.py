@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -234,10 +234,7 @@ def _escape_glob(path: str) -> str:
 
 
 def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
-    """Find the list of items in a document that is an object, or the form of a table.
-
-    Items are the only list of objects, or an object whose members are all alike.
-    """
+    """Find the list of items in a document that is an object, or the form of a table."""
     format_name = find_format(path, FilePattern(()))
     if format_name in TABLE_FORMATS:
         missing = find_missing_form(path, format_name)
@@ -248,7 +245,13 @@ def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
     # A document with messages is an item itself.
     if has_messages or not _is_document(path):
         return source
+    return _find_items_of_document(source, document)
 
+
+def _find_items_of_document(source: _ProposedSource, document: dict[str, Any]) -> _ProposedSource:
+    """Find the items in a document: its only list of objects, or else its only object whose members
+    are all alike.
+    """
     lists = [name for name, value in document.items() if _is_list_of_items(value)]
     if len(lists) == 1:
         return _ProposedSource(source.glob, items=_quote_field(lists[0]))
@@ -355,6 +358,14 @@ class _Choices:
     human: dict[str, str] = field(default_factory=dict)
     used: set[tuple[str, ...]] = field(default_factory=set)
 
+    def choose(self, key: str, chosen: _Field, written: str) -> None:
+        """Choose a field as a value of the item. `written` is its place as a TOML value."""
+        self.item[key] = written
+        self.used.add(chosen.path)
+
+    def list_unused(self, fields: Sequence[_Field]) -> list[_Field]:
+        return [each for each in fields if each.path not in self.used]
+
 
 def _choose_values(fields: Sequence[_Field], source: _ProposedSource) -> _Choices:
     """Choose which field of the records is which part of an item.
@@ -405,19 +416,21 @@ def _propose_opinion(
         if not has_word or not list_objects(candidate.values):
             continue
         members = [member for member in fields if member.path[:-1] == candidate.path]
-        verdict = _find_named(members, OPINION_VERDICT_FIELDS)
-        if verdict is None:
-            continue
-
-        opinion = {
-            "name": _write_opinion_name(candidate, members),
-            "verdict": _write_verdict(verdict) or _write_path(verdict),
-        }
-        reason = _find_named(members, OPINION_REASON_FIELDS)
-        if reason is not None:
-            opinion[reason_key] = _write_path(reason)
-        return opinion
+        if _find_named(members, OPINION_VERDICT_FIELDS) is not None:
+            return _write_opinion(candidate, members, reason_key)
     return {}
+
+
+def _write_opinion(owner: _Field, members: Sequence[_Field], reason_key: str) -> dict[str, str]:
+    """Return the table of the opinion in an object, whose members have a verdict."""
+    opinion = {"name": _write_opinion_name(owner, members)}
+    verdict = _find_named(members, OPINION_VERDICT_FIELDS)
+    if verdict is not None:
+        opinion["verdict"] = _write_verdict(verdict) or _write_path(verdict)
+    reason = _find_named(members, OPINION_REASON_FIELDS)
+    if reason is not None:
+        opinion[reason_key] = _write_path(reason)
+    return opinion
 
 
 def _write_opinion_name(owner: _Field, members: Sequence[_Field]) -> str:
@@ -506,24 +519,23 @@ def _choose_lists(choices: _Choices, fields: Sequence[_Field]) -> None:
     lists = [field for field in fields if as_list(field.values[0])]
     tools = _find_named(lists, NAMES["tools"])
     if tools is not None:
-        choices.item["tools"] = _write_table(tools, {})
-        choices.used.add(tools.path)
+        choices.choose("tools", tools, _write_table(tools, {}))
 
-    unused = [field for field in fields if field.path not in choices.used]
-    golden = _find_named(unused, NAMES["golden"])
+    golden = _find_named(choices.list_unused(fields), NAMES["golden"])
     if golden is not None:
-        choices.item["golden"] = _write_golden(golden)
-        choices.used.add(golden.path)
+        choices.choose("golden", golden, _write_golden(golden))
 
     # Messages contain the calls already.
-    if "messages" in choices.item:
-        return
-    unused = [field for field in fields if field.path not in choices.used]
-    lists_of_calls = [field for field in unused if _find_call_fields(field)]
+    if "messages" not in choices.item:
+        _choose_calls(choices, fields)
+
+
+def _choose_calls(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose the list of calls: one whose elements have the name and the arguments of a call."""
+    lists_of_calls = [field for field in choices.list_unused(fields) if _find_call_fields(field)]
     calls = _find_named(lists_of_calls, NAMES["calls"])
     if calls is not None:
-        choices.item["calls"] = _write_table(calls, _find_call_fields(calls))
-        choices.used.add(calls.path)
+        choices.choose("calls", calls, _write_table(calls, _find_call_fields(calls)))
 
 
 def _write_golden(golden: _Field) -> str:
@@ -559,22 +571,22 @@ def _find_common_field(elements: Sequence[dict[str, Any]], names: Sequence[str])
 
 def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose the field with the verdict or, without one, the field with the score."""
-    unused_fields = [field for field in fields if field.path not in choices.used]
+    unused_fields = choices.list_unused(fields)
     verdict_fields = [field for field in unused_fields if _write_verdict(field)]
     # A field with the name of a score is a verdict if its values are words such as `passed`.
     verdict = _find_named(verdict_fields, (*NAMES["verdict"], *NAMES["score"]))
     if verdict is not None:
-        choices.item["verdict"] = _write_verdict(verdict)
-        choices.used.add(verdict.path)
+        choices.choose("verdict", verdict, _write_verdict(verdict))
         return
 
-    number_fields = [
-        field for field in unused_fields if all(is_number(value) for value in field.values)
-    ]
+    number_fields = [field for field in unused_fields if _has_only_numbers(field)]
     score = _find_named(number_fields, NAMES["score"])
     if score is not None:
-        choices.item["score"] = _write_path(score)
-        choices.used.add(score.path)
+        choices.choose("score", score, _write_path(score))
+
+
+def _has_only_numbers(field: _Field) -> bool:
+    return all(is_number(value) for value in field.values)
 
 
 def _write_verdict(field: _Field) -> str:
@@ -588,13 +600,18 @@ def _write_verdict(field: _Field) -> str:
     fails = words & set(FAIL_WORDS)
     if not passes and not fails:
         return ""
-
-    # These words need no list, because they are verdicts in every mapping file.
-    is_boolean = all(isinstance(value, bool) for value in field.values)
-    if is_boolean or passes | fails <= DEFAULT_PASS | DEFAULT_FAIL:
+    if _needs_no_verdict_words(field, passes | fails):
         return _write_path(field)
     options = {"pass": sorted(passes) or ["pass"], "fail": sorted(fails) or ["fail"]}
     return _write_table(field, options)
+
+
+def _needs_no_verdict_words(field: _Field, words: Set[str]) -> bool:
+    """Whether every mapping file reads the values of a field as verdicts, without a list of the
+    words that pass and fail.
+    """
+    has_only_booleans = all(isinstance(value, bool) for value in field.values)
+    return has_only_booleans or words <= DEFAULT_PASS | DEFAULT_FAIL
 
 
 def _choose_metadata(choices: _Choices, fields: Sequence[_Field]) -> None:

@@ -440,19 +440,26 @@ def _add_golden_trajectory(item: Item, cells: dict[str, str]) -> None:
     trajectory becomes a section of the task.
     """
     item.extra.uncounted_states = NOT_REQUIRED
-    written = _parse_cell(item, cells, columns.TRAJECTORY)
-    if written is not None and not isinstance(written, list):
-        add_issue(item, f"{columns.TRAJECTORY} is not a list")
-    trajectory = ParsedConversation("openai_chat")
-    if as_list(written):
-        trajectory = _read_messages(as_list(written), columns.TRAJECTORY)
-    for issue in trajectory.issues:
-        add_issue(item, f"{issue.path}: {issue.what}", severity=issue.severity)
+    trajectory = _read_golden_trajectory(item, cells)
     item.golden = _make_golden_calls(trajectory)
     item.pairs = align_calls_by_turn(item.golden, item.predicted)
     if trajectory.messages:
         text = _describe_trajectory(trajectory)
         item.task_sections.append(TaskSection("Golden trajectory", text, reveals_golden=True))
+
+
+def _read_golden_trajectory(item: Item, cells: dict[str, str]) -> ParsedConversation:
+    """Read the trajectory of the dataset, with an issue for each part that is not understood."""
+    written = _parse_cell(item, cells, columns.TRAJECTORY)
+    if written is not None and not isinstance(written, list):
+        add_issue(item, f"{columns.TRAJECTORY} is not a list")
+    if not as_list(written):
+        return ParsedConversation("openai_chat")
+
+    trajectory = _read_messages(as_list(written), columns.TRAJECTORY)
+    for issue in trajectory.issues:
+        add_issue(item, f"{issue.path}: {issue.what}", severity=issue.severity)
+    return trajectory
 
 
 def _make_golden_calls(trajectory: ParsedConversation) -> list[Call]:
@@ -505,8 +512,7 @@ def _add_scores(item: Item, task: _Task, claims: Sequence[str], judge: str) -> N
     """Add the scores of an answer: its coverage, the verdict that follows from it, and the judge's
     verdict on each claim that the answer must contain.
 
-    The coverage is the mean score of the claims. `claims` are their texts in the task, and `judge`
-    is the name of the judge.
+    `claims` are the texts of the claims in the task, and `judge` is the name of the judge.
     """
     cells = task.cells
     coverage = _read_coverage(item, cells)
@@ -516,21 +522,34 @@ def _add_scores(item: Item, task: _Task, claims: Sequence[str], judge: str) -> N
     if failure is not None:
         add_failed_verdict(item, "official", failure=failure, by=SCORER)
     if coverage is not None:
-        item.official = coverage >= PASSING_COVERAGE
-        item.verdicts.append(Verdict("official", item.official, by=SCORER))
-        item.verdicts.append(Verdict("official", coverage, criterion=COVERAGE, by=SCORER))
+        _add_coverage_verdicts(item, coverage)
 
-    # The judge may have changed the text of a claim. The text of the task is shown if it is
-    # certain which claim is judged.
-    are_paired = len(claims) == len(judgements)
-    for index, judgement in enumerate(judgements):
-        claim = claims[index] if are_paired else judgement.claim
+    shown_claims = _choose_claim_texts(claims, judgements)
+    for index, (claim, judgement) in enumerate(zip(shown_claims, judgements, strict=True)):
         _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
     item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
 
     check_skipped_claims(item, judgements, task.response)
     _check_counts(item, cells, claims, judgements)
     _check_coverage(item, coverage, judgements)
+
+
+def _add_coverage_verdicts(item: Item, coverage: float) -> None:
+    """Add the coverage, the mean score of the claims, and the verdict that follows from it."""
+    item.official = coverage >= PASSING_COVERAGE
+    item.verdicts.append(Verdict("official", item.official, by=SCORER))
+    item.verdicts.append(Verdict("official", coverage, criterion=COVERAGE, by=SCORER))
+
+
+def _choose_claim_texts(claims: Sequence[str], judgements: Sequence[Judgement]) -> Sequence[str]:
+    """Return the text of the claim of each judgement.
+
+    The judge may have changed the text of a claim. The text of the task is shown if it is certain
+    which claim is judged.
+    """
+    if len(claims) == len(judgements):
+        return claims
+    return [judgement.claim for judgement in judgements]
 
 
 def _read_details(item: Item, cells: dict[str, str]) -> Any:
@@ -593,19 +612,27 @@ def _add_claim_verdict(
             target=RESPONSE,
             criterion=criterion,
         )
-        return
-    if judgement.verdict is None:
-        return
+    elif judgement.verdict is not None:
+        item.verdicts.append(_make_claim_verdict(judgement, criterion, claim=claim, judge=judge))
 
+
+def _make_claim_verdict(judgement: Judgement, criterion: str, *, claim: str, judge: str) -> Verdict:
+    """Make the verdict on a claim. The claim is shown below the reason."""
     rationale = judgement.reason
     if claim:
         rationale = f"{judgement.reason}\nclaim: {claim}"
-    verdict = Verdict("judge", judgement.verdict, target=RESPONSE, criterion=criterion, by=judge)
-    verdict.rationale = rationale
+    verdict = Verdict(
+        "judge",
+        judgement.verdict,
+        target=RESPONSE,
+        criterion=criterion,
+        rationale=rationale,
+        by=judge,
+    )
     # The scorer fails the claims of an empty answer or an error without asking the judge.
     if judgement.is_skipped:
-        verdict = replace(verdict, source="official", by=SCORER)
-    item.verdicts.append(verdict)
+        return replace(verdict, source="official", by=SCORER)
+    return verdict
 
 
 def _get_judged_score(judgement: Judgement) -> float | None:
@@ -671,7 +698,14 @@ def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
         )
         return
 
-    verdict = Verdict(
+    item.verdicts.append(_make_diagnosis_verdict(failure_mode, explanation))
+    if item.official is False:
+        item.error_type = failure_mode
+    _add_diagnosis_metadata(item, cells)
+
+
+def _make_diagnosis_verdict(failure_mode: str, explanation: str) -> Verdict:
+    return Verdict(
         "judge",
         [failure_mode],
         criterion=FAILURE_MODE,
@@ -679,10 +713,6 @@ def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
         rationale=explanation or None,
         error_type=failure_mode,
     )
-    item.verdicts.append(verdict)
-    if item.official is False:
-        item.error_type = failure_mode
-    _add_diagnosis_metadata(item, cells)
 
 
 def _add_diagnosis_metadata(item: Item, cells: dict[str, str]) -> None:

@@ -68,7 +68,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     is_rollout,
     read_rollouts,
 )
-from fcreview.importers.nemo_gym.survey import survey_rollouts
+from fcreview.importers.nemo_gym.survey import Survey, survey_rollouts
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.item import Call, ImportIssue, Item, MissingItem, RunFact
@@ -151,6 +151,15 @@ class _RunContext:
     finished: set[RolloutKey] = field(default_factory=set)
     """Task and rollout index of the rollouts in the main file."""
 
+    def count_without_golden(self, rollout: JsonObject) -> None:
+        """Count a rollout without a golden answer, by whether it has an input."""
+        if not self.inputs.has_files:
+            return
+        if self.inputs.is_joined(rollout):
+            self.n_without_golden += 1
+        else:
+            self.n_without_input += 1
+
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
     """Yield an item for each rollout (attempt at a task) of a run: first the finished ones, then
@@ -161,15 +170,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     files: RunFiles = plan.importer_data
     # The rollouts are surveyed first, because their rewards show which ones pass.
     survey = survey_rollouts(files)
-    rule = choose_pass_rule(
-        plan.options.get("verdict_from", ""),
-        survey.list_thresholds(),
-        are_verdicts=survey.has_only_verdicts,
-    )
-    category = plan.run.generation or "all"
-    context = _RunContext(rule, read_inputs(files, survey, category), category)
+    context = _make_context(plan, files, survey)
     if survey.rewards:
-        yield rule.make_fact()
+        yield context.rule.make_fact()
     yield from context.inputs.issues
     yield from report_several_models(files.rollouts, survey.models)
 
@@ -181,6 +184,17 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     yield from _report_inputs_without_golden(files, context)
     yield from _report_not_run(context)
     yield from _add_official_metrics(plan, files, context)
+
+
+def _make_context(plan: RunPlan, files: RunFiles, survey: Survey) -> _RunContext:
+    """Choose which rollouts pass, and read the inputs of the run."""
+    rule = choose_pass_rule(
+        plan.options.get("verdict_from", ""),
+        survey.list_thresholds(),
+        are_verdicts=survey.has_only_verdicts,
+    )
+    category = plan.run.generation or "all"
+    return _RunContext(rule, read_inputs(files, survey, category), category)
 
 
 def _read_finished_rollouts(
@@ -234,8 +248,7 @@ def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:
 def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunContext) -> Item:
     """Make the item of a rollout, one attempt at a task, without its reward.
 
-    The golden answer is in the rollout, or in the file of inputs, which `context` has. Rollouts
-    without one are counted.
+    The golden answer is in the rollout, or in the file of inputs, which `context` has.
     """
     item = Item(name.item_id, context.category, group=name.group, file=str(path))
     set_position(item, record)
@@ -247,11 +260,8 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     response = as_object(rollout.get(RESPONSE))
     item.prediction_hash = answer_hash(response.get("output"))
     golden = _find_golden(rollout, context.inputs)
-    if golden is None and context.inputs.has_files:
-        if context.inputs.is_joined(rollout):
-            context.n_without_golden += 1
-        else:
-            context.n_without_input += 1
+    if golden is None:
+        context.count_without_golden(rollout)
 
     # A failure in one part must not lose the others, such as the reward.
     fill_safely(item, partial(_fill_conversation, item, rollout))

@@ -197,35 +197,48 @@ class _ReadLines:
 
 
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
-    """Read a session of Claude Code, and the files of its subagents.
-
-    The lines of subagents are marked as sidechain. The main conversation is the other lines.
-    """
+    """Read a session of Claude Code, and the files of its subagents."""
     session = Session(path, program="claude_code")
     lines = _read_lines(session)
-    main_lines = [line for line in lines.messages if not line.is_sidechain]
-    side_lines = [line for line in lines.messages if line.is_sidechain]
-    main_tree = [line for line in lines.tree if not line.is_sidechain]
-    if not main_lines:
-        # In the file of a subagent, all lines are marked, and form the conversation.
-        main_lines = lines.messages
-        side_lines = []
-        main_tree = lines.tree
+    conversation = _separate_sidechains(lines)
+    main_lines = conversation.main_lines
 
     # Users can go back to an earlier message. The last conversation is chosen.
-    chosen = _choose_conversation(main_lines, main_tree)
+    chosen = _choose_conversation(main_lines, conversation.main_tree)
     _add_entries(session, main_lines, chosen, lines.notes)
     _report_replies_without_id(session, main_lines)
     _report_results_without_call(session, main_lines, chosen)
+
     _count_models(session, lines.messages)
     _count_tokens(session, lines)
     lines.stream.report(session)
     _find_api_errors(session, main_lines, chosen)
     if lines.attachments:
         session.metadata["attachments"] = dict(lines.attachments)
-    _add_subagents(session, main_lines, side_lines, subagent_files)
+    _add_subagents(session, main_lines, conversation.side_lines, subagent_files)
     session.finish()
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class _SeparatedLines:
+    """The lines of the main conversation of a file, and those of subagents."""
+
+    main_lines: list[_Line]
+    main_tree: list[_TreeLine]
+    side_lines: list[_Line]
+
+
+def _separate_sidechains(lines: _ReadLines) -> _SeparatedLines:
+    """Separate the main conversation from the lines of subagents, which are marked."""
+    main_lines = [line for line in lines.messages if not line.is_sidechain]
+    if not main_lines:
+        # In the file of a subagent, all lines are marked, and form the conversation.
+        return _SeparatedLines(lines.messages, lines.tree, side_lines=[])
+
+    main_tree = [line for line in lines.tree if not line.is_sidechain]
+    side_lines = [line for line in lines.messages if line.is_sidechain]
+    return _SeparatedLines(main_lines, main_tree, side_lines)
 
 
 # -- lines
@@ -257,19 +270,9 @@ def _read_line(
     """
     _note_session_data(session, value)
     read.stream.add(value, record.line)
-    kind = get_type(value)
-    # The lines form a tree, because a user can go back and continue from an earlier message.
-    tree_line = _TreeLine(
-        record.line,
-        uuid=_get_text(value, "uuid"),
-        parent=_get_text(value, "parentUuid"),
-        is_sidechain=_is_of_subagent(value),
-        is_reply=kind == "assistant",
-        may_be_first=_may_begin_conversation(value),
-    )
-    if tree_line.uuid is not None or kind in MESSAGE_TYPES:
-        read.tree.append(tree_line)
+    _add_to_tree(read, value, record.line)
 
+    kind = get_type(value)
     if kind in MESSAGE_TYPES:
         _read_message_line(session, read, value, record)
     elif kind == "summary":
@@ -282,6 +285,26 @@ def _read_line(
         _read_result_line(session, read, value, record.line)
     elif kind not in KNOWN_TYPES and kind not in STREAM_TYPES:
         session.add_unread_line(f"a line {label_type(kind)}", record.line)
+
+
+def _add_to_tree(read: _ReadLines, value: dict[str, Any], line: int) -> None:
+    """Add a line to the tree of lines, if it is a message or other lines can name it as parent.
+
+    The lines form a tree, because a user can go back and continue from an earlier message.
+    """
+    kind = get_type(value)
+    uuid = _get_text(value, "uuid")
+    if uuid is None and kind not in MESSAGE_TYPES:
+        return
+    tree_line = _TreeLine(
+        line,
+        uuid=uuid,
+        parent=_get_text(value, "parentUuid"),
+        is_sidechain=_is_of_subagent(value),
+        is_reply=kind == "assistant",
+        may_be_first=_may_begin_conversation(value),
+    )
+    read.tree.append(tree_line)
 
 
 def _is_of_subagent(value: dict[str, Any]) -> bool:
@@ -329,20 +352,24 @@ def _add_summary(session: Session, value: dict[str, Any], line: int) -> None:
 def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
     """Keep what the program says about the session, such as a compaction, as a note."""
     subtype = _get_text(value, "subtype") or ""
-    content = value.get("content")
     if subtype == "init":
         _note_settings(session, value)
     if subtype == "api_error":
-        error = as_object(value.get("error"))
-        text = to_json_text(error) if error else str(content)
-        session.api_errors.append(ApiError(text, line))
+        session.api_errors.append(ApiError(_format_api_error(value), line))
 
-    if isinstance(content, str) and content:
-        read.notes.append(SessionNote(subtype or "system", text=content, line=line))
-    elif content is not None and not isinstance(content, str):
+    content = value.get("content")
+    if content is not None and not isinstance(content, str):
         session.add_issue("content of a system line is not a text", line)
+    elif content:
+        read.notes.append(SessionNote(subtype or "system", text=content, line=line))
     elif subtype not in KNOWN_SUBTYPES:
         session.add_unread_line(f"a system line {label_type(subtype)}", line)
+
+
+def _format_api_error(value: dict[str, Any]) -> str:
+    """Return the error of a system line, or its content if it has none."""
+    error = as_object(value.get("error"))
+    return to_json_text(error) if error else str(value.get("content"))
 
 
 def _note_settings(session: Session, value: dict[str, Any]) -> None:
@@ -359,23 +386,33 @@ def _read_result_line(session: Session, read: _ReadLines, value: dict[str, Any],
     """
     figures = {name: value[name] for name in RESULT_FIELDS if value.get(name) is not None}
     session.metadata[RESULT] = figures
-    subtype = value.get("subtype")
-    stopped_by_limit = isinstance(subtype, str) and subtype.startswith(STOPPED_BY_LIMIT)
-    if stopped_by_limit:
+    if _is_stopped_by_limit(value):
+        return
+    if value.get("is_error") is True:
+        _add_final_error(session, read, value, line)
         return
 
     text = value.get("result")
-    if value.get("is_error") is True:
-        error = text or value.get("errors") or subtype
-        error_text = error if isinstance(error, str) else to_json_text(error)
-        session.api_errors.append(ApiError(error_text, line, is_last=True))
-        # A session that failed at once has no other message.
-        if not read.messages:
-            read.notes.append(SessionNote(API_ERROR, error_text[:NOTE_LENGTH], line))
-    elif text is not None and not isinstance(text, str):
+    if text is not None and not isinstance(text, str):
         session.add_issue("result is not a text", line)
     elif text and not any(message.text == text for message in read.messages):
         read.notes.append(SessionNote(RESULT, text[:NOTE_LENGTH], line))
+
+
+def _is_stopped_by_limit(value: dict[str, Any]) -> bool:
+    """Whether a result line says that a limit ended the session, such as that of the turns."""
+    subtype = value.get("subtype")
+    return isinstance(subtype, str) and subtype.startswith(STOPPED_BY_LIMIT)
+
+
+def _add_final_error(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
+    """Add the error of a result line, which ended the session."""
+    error = value.get("result") or value.get("errors") or value.get("subtype")
+    text = error if isinstance(error, str) else to_json_text(error)
+    session.api_errors.append(ApiError(text, line, is_last=True))
+    # A session that failed at once has no other message.
+    if not read.messages:
+        read.notes.append(SessionNote(API_ERROR, text[:NOTE_LENGTH], line))
 
 
 def _read_attachment(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
@@ -409,26 +446,28 @@ def _read_message_line(
         return
 
     try:
-        kept = session.keep(message, record.length)
+        kept_message = session.keep(message, record.length)
     except RecursionError:
         session.add_issue("message is nested too deeply to be read", record.line, severity="error")
         return
+    read.messages.append(_make_line(value, kept_message, record.line))
 
+
+def _make_line(value: dict[str, Any], kept_message: dict[str, Any], line: int) -> _Line:
+    """Make a line of the content of a message line, and of its message with long texts cut."""
     tool_use_result = as_object(value.get("toolUseResult"))
-    read.messages.append(
-        _Line(
-            record.line,
-            kind=str(value["type"]),
-            message=kept,
-            uuid=_get_text(value, "uuid"),
-            parent=_get_text(value, "parentUuid"),
-            is_meta=any(value.get(mark) is True for mark in PROGRAM_MARKS),
-            is_summary=value.get("isCompactSummary") is True,
-            is_api_error=_is_api_error(value, message),
-            is_sidechain=_is_of_subagent(value),
-            agent=_get_text(value, "agentId") or _get_text(value, "parent_tool_use_id"),
-            called_agent=_get_text(tool_use_result, "agentId"),
-        )
+    return _Line(
+        line,
+        kind=str(value["type"]),
+        message=kept_message,
+        uuid=_get_text(value, "uuid"),
+        parent=_get_text(value, "parentUuid"),
+        is_meta=any(value.get(mark) is True for mark in PROGRAM_MARKS),
+        is_summary=value.get("isCompactSummary") is True,
+        is_api_error=_is_api_error(value, value["message"]),
+        is_sidechain=_is_of_subagent(value),
+        agent=_get_text(value, "agentId") or _get_text(value, "parent_tool_use_id"),
+        called_agent=_get_text(tool_use_result, "agentId"),
     )
 
 
@@ -498,33 +537,37 @@ def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
     """Return the numbers of the lines of the last conversation, from its last message back to the
     first one.
 
-    Each line names its parent, because users can go back to an earlier message. A line whose parent
-    is not in the file, for example because the file was cut, follows the line before it. What is
-    before the first message of the user was replaced by it. Lines after `last_line` do not belong
-    to the conversation.
+    Each line names its parent, because users can go back to an earlier message. What is before the
+    first message of the user was replaced by it. Lines after `last_line` do not belong to the
+    conversation.
     """
     positions = {line.uuid: position for position, line in enumerate(tree) if line.uuid}
     # A file whose replies have no parents has no tree.
     has_tree = all(line.parent is not None for line in tree if line.is_reply)
-    path: set[int] = set()
+
     position = len(tree) - 1
+    while position >= 0 and tree[position].line > last_line:
+        position -= 1
+
+    path: set[int] = set()
     while position >= 0:
         line = tree[position]
-        is_after_conversation = line.line > last_line
-        if is_after_conversation:
-            position -= 1
-            continue
-
         path.add(line.line)
         if has_tree and line.may_be_first:
             break
-        parent = positions.get(line.parent or "")
-        # A parent after its child cannot be right, and could lead in a circle.
-        if parent is None or parent >= position:
-            position -= 1
-        else:
-            position = parent
+        position = _find_position_before(position, positions.get(line.parent or ""))
     return path
+
+
+def _find_position_before(position: int, parent: int | None) -> int:
+    """Return the position of the parent of a line or, without a parent, of the line before it.
+
+    A parent is not in the file if the file was cut, for example. A parent after its child cannot be
+    right, and could lead in a circle.
+    """
+    if parent is None or parent >= position:
+        return position - 1
+    return parent
 
 
 # -- entries
@@ -535,9 +578,6 @@ def _add_entries(
 ) -> None:
     """Add the messages and notes of a session file to the session, in the order of the file.
 
-    If the user went back and wrote another message, the replaced messages are added as an older
-    version, before the message that follows them in the file.
-
     Args:
         session: The session.
         lines: The lines with messages.
@@ -546,8 +586,7 @@ def _add_entries(
     """
     if lines:
         session.first_line = lines[0].line
-    replies: dict[str, WrittenMessage] = {}
-    replaced_lines: list[_Line] = []
+    adder = _LineAdder(session)
     repeats = _Repeats(session)
     pending_notes = deque(sorted(notes, key=lambda note: note.line))
     for position, line in enumerate(lines):
@@ -555,14 +594,12 @@ def _add_entries(
             session.entries.append(pending_notes.popleft())
         if repeats.is_repeated(line):
             continue
+        if position in chosen:
+            adder.add(line)
+        else:
+            adder.add_replaced(line)
 
-        if position not in chosen:
-            replaced_lines.append(line)
-            continue
-        _add_older_version(session, replaced_lines)
-        replaced_lines = []
-        _add_line(session, line, replies)
-    _add_older_version(session, replaced_lines)
+    adder.add_older_version()
     session.entries.extend(pending_notes)
     repeats.report()
 
@@ -600,37 +637,66 @@ class _Repeats:
             self._session.add_issue(what, self._first_repeat, severity="notice")
 
 
-def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage]) -> None:
-    """Add the message of a line to the session. An interruption or an error of the API becomes a
-    note.
+class _LineAdder:
+    """Adds the messages of lines to a session.
 
-    The program writes each block of a reply as a line of its own. These lines become one message:
-    `replies` contains the messages of earlier replies by their ids, and gets each new one.
+    The program writes each block of a reply as a line of its own. These lines become one message.
     """
-    # The program writes an interruption as a message of the user, without results of calls.
-    if line.kind == "user" and line.text.startswith(INTERRUPTION) and not line.answered_ids:
-        session.entries.append(SessionNote(INTERRUPTED, text=line.text, line=line.line))
-        session.is_interrupted = True
-        return
-    # The conversation went on after an interruption, so the session did not end with it.
-    session.is_interrupted = False
-    if line.is_api_error:
-        session.entries.append(SessionNote(API_ERROR, text=line.text, line=line.line))
-        session.older_messages.append(_write_message(line))
-        return
 
-    _report_text_blocks(session, line)
-    begun_reply = replies.get(line.message_id or "")
-    if begun_reply is not None:
-        _report_missing_content(session, begun_reply.value, begun_reply.lines[-1])
-        _report_missing_content(session, line.message, line.line)
-        _continue_reply(begun_reply, line)
-        return
-    message = _write_message(line)
-    message.is_by_program = line.kind == "user" and not _is_prompt(line)
-    session.entries.append(message)
-    if line.message_id is not None:
-        replies[line.message_id] = message
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._replies: dict[str, WrittenMessage] = {}
+        """The message of each reply, by the id of the reply."""
+        self._replaced_lines: list[_Line] = []
+
+    def add_replaced(self, line: _Line) -> None:
+        """Keep a line that the user replaced by going back and writing another message. The kept
+        lines become an older version, before the message that follows them in the file.
+        """
+        self._replaced_lines.append(line)
+
+    def add_older_version(self) -> None:
+        """Add the replaced lines since the last message."""
+        _add_older_version(self._session, self._replaced_lines)
+        self._replaced_lines = []
+
+    def add(self, line: _Line) -> None:
+        """Add the message of a line. An interruption or an error of the API becomes a note."""
+        self.add_older_version()
+        session = self._session
+        if _is_interruption(line):
+            session.entries.append(SessionNote(INTERRUPTED, text=line.text, line=line.line))
+            session.is_interrupted = True
+            return
+        # The conversation went on after an interruption, so the session did not end with it.
+        session.is_interrupted = False
+        if line.is_api_error:
+            session.entries.append(SessionNote(API_ERROR, text=line.text, line=line.line))
+            session.older_messages.append(_write_message(line))
+            return
+
+        _report_text_blocks(session, line)
+        begun_reply = self._replies.get(line.message_id or "")
+        if begun_reply is not None:
+            _report_missing_content(session, begun_reply.value, begun_reply.lines[-1])
+            _report_missing_content(session, line.message, line.line)
+            _continue_reply(begun_reply, line)
+        else:
+            self._begin_message(line)
+
+    def _begin_message(self, line: _Line) -> None:
+        message = _write_message(line)
+        message.is_by_program = line.kind == "user" and not _is_prompt(line)
+        self._session.entries.append(message)
+        if line.message_id is not None:
+            self._replies[line.message_id] = message
+
+
+def _is_interruption(line: _Line) -> bool:
+    """Whether a line is an interruption, which the program writes as a message of the user without
+    results of calls.
+    """
+    return line.kind == "user" and line.text.startswith(INTERRUPTION) and not line.answered_ids
 
 
 def _continue_reply(reply: WrittenMessage, line: _Line) -> None:
@@ -883,16 +949,20 @@ def _add_subagents(
     notes_by_call: dict[str | None, list[SessionNote]] = {}
     descriptions: list[dict[str, Any]] = []
     for subagent in subagents:
-        first_line = subagent.lines[0].line
+        note = _make_subagent_note(subagent)
         call_id = callers.find_call(subagent)
         if call_id is None:
-            session.add_issue(f"subagent {subagent.name} belongs to no call", first_line)
-        text = format_lines(subagent.lines)
-        note = SessionNote(f"{SUBAGENT} {subagent.name}", text=text, line=first_line)
+            session.add_issue(f"subagent {subagent.name} belongs to no call", note.line)
         notes_by_call.setdefault(call_id, []).append(note)
         descriptions.append(subagent.describe(call_id))
     session.metadata["subagents"] = descriptions
     session.entries = list(_insert_after_results(session, notes_by_call))
+
+
+def _make_subagent_note(subagent: _Subagent) -> SessionNote:
+    """Make a note of the conversation of a subagent, at its first line."""
+    text = format_lines(subagent.lines)
+    return SessionNote(f"{SUBAGENT} {subagent.name}", text=text, line=subagent.lines[0].line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,9 +253,8 @@ class _CodexReader:
                 self._session.metadata[name] = payload[name]
 
     def _read_item(self, payload: dict[str, Any], record: JsonRecord) -> None:
-        """Read a line with an item of the conversation: a message, a call, a result or reasoning.
-
-        Messages that the program itself wrote in the name of the user are marked.
+        """Read a line with an item of the conversation: a message, a call, a result or
+        reasoning.
         """
         session = self._session
         if get_type(payload) in IGNORED_ITEMS:
@@ -275,12 +274,7 @@ class _CodexReader:
             what = "item is nested too deeply to be read"
             session.add_issue(what, record.line, severity="error")
             return
-
-        written = WrittenMessage(dict(item), [record.line])
-        if _is_by_program(item):
-            written.value["role"] = "developer"
-            written.is_by_program = True
-        session.entries.append(written)
+        session.entries.append(_write_message(item, record.line))
         self._note_reply(item)
 
     def _add_copied_item(self, item: dict[str, Any], line: int) -> None:
@@ -312,13 +306,10 @@ class _CodexReader:
             return
         kind = get_type(payload)
         if kind in ERROR_EVENTS:
-            message = payload.get("message")
-            text = message if isinstance(message, str) else to_json_text(payload)
-            session.api_errors.append(ApiError(text, line, is_last=True))
-            session.entries.append(SessionNote(API_ERROR, text=text, line=line))
+            self._add_error(payload, line)
         elif kind == "turn_aborted":
-            reason = payload.get("reason")
-            session.entries.append(SessionNote(INTERRUPTED, text=str(reason or ""), line=line))
+            reason = str(payload.get("reason") or "")
+            session.entries.append(SessionNote(INTERRUPTED, text=reason, line=line))
             session.is_interrupted = True
         elif kind == "token_count":
             self._read_token_counts(as_object(payload.get("info")).get("total_token_usage"))
@@ -326,6 +317,13 @@ class _CodexReader:
             self._roll_back(payload.get("num_turns"), line)
         elif not _is_known_event(kind):
             session.add_unread_line(f"an event {label_type(kind)}", line)
+
+    def _add_error(self, payload: dict[str, Any], line: int) -> None:
+        """Add an error of the API, which is the last one until the session goes on."""
+        message = payload.get("message")
+        text = message if isinstance(message, str) else to_json_text(payload)
+        self._session.api_errors.append(ApiError(text, line, is_last=True))
+        self._session.entries.append(SessionNote(API_ERROR, text=text, line=line))
 
     def _read_token_counts(self, usage: Any) -> None:
         """Read the tokens since the start of the program. If they become fewer, the program was
@@ -354,17 +352,20 @@ class _CodexReader:
         turn_starts = [index for index, entry in enumerate(session.entries) if _is_prompt(entry)]
         if n_turns > len(turn_starts):
             session.add_issue("more turns are rolled back than there are", line)
-        if not turn_starts:
-            return
-        first_removed = turn_starts[max(len(turn_starts) - n_turns, 0)]
-        removed_entries = session.entries[first_removed:]
-        del session.entries[first_removed:]
+        if turn_starts:
+            first_removed_turn = max(len(turn_starts) - n_turns, 0)
+            self._fold_entries_from(turn_starts[first_removed_turn], line)
 
+    def _fold_entries_from(self, first_index: int, line: int) -> None:
+        """Replace the entries from an index on by one note with their texts."""
+        session = self._session
+        removed_entries = session.entries[first_index:]
+        texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed_entries]
+        note = SessionNote(ROLLED_BACK, text="\n".join(texts), line=line)
+        session.entries[first_index:] = [note]
         for entry in removed_entries:
             if isinstance(entry, WrittenMessage):
                 session.older_messages.append(entry)
-        texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed_entries]
-        session.entries.append(SessionNote(ROLLED_BACK, text="\n".join(texts), line=line))
 
         # An interruption or error in the removed turns no longer ends the session.
         session.is_interrupted = False
@@ -416,6 +417,17 @@ def _format_item(item: dict[str, Any]) -> str:
     if kind == "function_call_output":
         return f"  result {to_text(item.get('output'))}"
     return to_json_text(item)
+
+
+def _write_message(item: dict[str, Any], line: int) -> WrittenMessage:
+    """Return an item as a message. Texts that the program wrote in the name of the user are
+    marked.
+    """
+    written = WrittenMessage(dict(item), [line])
+    if _is_by_program(item):
+        written.value["role"] = "developer"
+        written.is_by_program = True
+    return written
 
 
 def _is_by_program(item: dict[str, Any]) -> bool:

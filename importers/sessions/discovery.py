@@ -76,7 +76,7 @@ def find_runs(
     folder form a run.
     """
     found = DiscoveredRuns()
-    groups: dict[tuple[Program, Path], _SessionGroup] = {}
+    sessions: list[_FoundSession] = []
     for path in files:
         session = _recognise(path)
         if session is None:
@@ -84,15 +84,21 @@ def find_runs(
         found.claimed.add(path)
         if isinstance(session, ImportIssue):
             found.issues.append(session)
-            continue
+        else:
+            sessions.append(session)
 
+    found.plans += [_make_plan(group) for group in _group_by_folder(sessions)]
+    return found
+
+
+def _group_by_folder(sessions: Sequence[_FoundSession]) -> list[_SessionGroup]:
+    """Group sessions by their program and the folder of the run."""
+    groups: dict[tuple[Program, Path], _SessionGroup] = {}
+    for session in sessions:
         folder = _find_run_folder(session)
         group = groups.setdefault((session.program, folder), _SessionGroup(session.program, folder))
         group.sessions.append(session)
-
-    for group in groups.values():
-        found.plans.append(_make_plan(group))
-    return found
+    return list(groups.values())
 
 
 # -- recognising a file
@@ -101,8 +107,7 @@ def find_runs(
 def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
     """Return the session of a coding agent that a file contains, or None if it is no session.
 
-    The first lines show which program wrote the file. The output of `codex exec` cannot be
-    imported, and becomes an issue.
+    The first lines show which program wrote the file.
     """
     if path.suffix == DOCUMENT_SUFFIX:
         return _recognise_document(path)
@@ -113,17 +118,24 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
     if first is None:
         return None
 
-    first_type = first.get("type")
     payload = first.get("payload")
-    if first_type == "session_meta" and isinstance(payload, dict):
+    if first.get("type") == "session_meta" and isinstance(payload, dict):
         return _make_codex_session(path, payload)
-    has_content = "payload" in first or "message" in first
-    if first_type in EXEC_EVENTS and not has_content:
+    if _is_exec_event(first):
         return ImportIssue(str(path), line=1, what=EXEC_FORMAT, severity="error")
-    is_gemini_header = "sessionId" in first and "projectHash" in first and "message" not in first
-    if is_gemini_header:
+    if _is_gemini_header(first):
         return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
     return _recognise_claude_session(path, chain([first], records))
+
+
+def _is_exec_event(record: dict[str, Any]) -> bool:
+    """Whether a record is from the output of `codex exec`, which cannot be imported."""
+    has_content = "payload" in record or "message" in record
+    return record.get("type") in EXEC_EVENTS and not has_content
+
+
+def _is_gemini_header(record: dict[str, Any]) -> bool:
+    return "sessionId" in record and "projectHash" in record and "message" not in record
 
 
 def _peek_start(path: Path) -> bytes:
@@ -199,29 +211,40 @@ def _recognise_claude_session(
 ) -> _FoundSession | None:
     """Return a session of Claude Code, or None if no record is one of its messages.
 
-    Its first lines can be about the session, without a message. A file with only sidechain messages
-    is that of a subagent, if its name fits.
+    A file with only sidechain messages is that of a subagent, if its name fits.
     """
     is_named_like_subagent = path.name.startswith(SUBAGENT_PREFIX)
-    session_id: str | None = None
-    has_message = False
-    has_main_message = False
+    start = _ClaudeStart()
     for record in records:
-        if session_id is None:
-            session_id = _find_claude_session_id(record)
-        if _is_claude_line(record):
-            has_message = True
-            has_main_message |= record.get("isSidechain") is not True
-
+        start.add(record)
         # Further lines can only say whether the file is that of a subagent.
-        is_role_known = has_main_message or not is_named_like_subagent
-        if has_message and session_id is not None and is_role_known:
+        is_role_known = start.has_main_message or not is_named_like_subagent
+        if start.has_message and start.session_id is not None and is_role_known:
             break
 
-    if not has_message:
+    if not start.has_message:
         return None
-    is_subagent = is_named_like_subagent and not has_main_message
-    return _FoundSession(path, "claude_code", session_id or "", is_subagent=is_subagent)
+    is_subagent = is_named_like_subagent and not start.has_main_message
+    return _FoundSession(path, "claude_code", start.session_id or "", is_subagent=is_subagent)
+
+
+@dataclass(slots=True)
+class _ClaudeStart:
+    """What the first records of a file say about a session of Claude Code. They can be about the
+    session, without a message.
+    """
+
+    session_id: str | None = None
+    has_message: bool = False
+    has_main_message: bool = False
+    """Whether a message is not of a subagent."""
+
+    def add(self, record: dict[str, Any]) -> None:
+        if self.session_id is None:
+            self.session_id = _find_claude_session_id(record)
+        if _is_claude_line(record):
+            self.has_message = True
+            self.has_main_message |= record.get("isSidechain") is not True
 
 
 def _make_codex_session(path: Path, meta: dict[str, Any]) -> _FoundSession:
@@ -315,24 +338,30 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
     for session in sessions:
         if not session.is_subagent:
             continue
-        # Newer versions write SESSION/subagents/agent-ID.jsonl.
-        session_folder = session.path.parent.parent
-        main = main_by_id.get(session.session_id) or main_by_id.get(session_folder.name)
+        main = _find_main_session(session, main_by_id)
         if main is None:
             lone_subagents.append(session)
         else:
             subagent_files[main.path].append(session.path)
 
-    joined: list[SessionFiles] = []
-    for session in [*main_sessions, *lone_subagents]:
-        files = SessionFiles(
+    return [
+        SessionFiles(
             session.program,
             session.path,
             subagents=tuple(subagent_files[session.path]),
             parent=_find_parent_path(session, main_by_id),
         )
-        joined.append(files)
-    return joined
+        for session in [*main_sessions, *lone_subagents]
+    ]
+
+
+def _find_main_session(
+    subagent: _FoundSession, main_by_id: Mapping[str, _FoundSession]
+) -> _FoundSession | None:
+    """Return the session that started a subagent, by the session id in its file or its path."""
+    # Newer versions write SESSION/subagents/agent-ID.jsonl.
+    session_folder = subagent.path.parent.parent
+    return main_by_id.get(subagent.session_id) or main_by_id.get(session_folder.name)
 
 
 def _find_parent_path(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -55,28 +55,32 @@ def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
 
     Returns no metrics if no rollout has a reward.
     """
-    rewards = [get_effective_reward(item) for item in items]
-    if all(reward is None for reward in rewards):
+    if all(get_effective_reward(item) is None for item in items):
         return []
 
-    all_rewards: list[float] = []
-    rewards_without_error: list[float] = []
-    for item, reward in zip(items, rewards, strict=True):
-        if _has_error(item):
-            # A rollout with an error counts as 0 if it has no reward.
-            all_rewards.append(0.0 if reward is None else reward)
-        elif reward is not None:
-            all_rewards.append(reward)
-            rewards_without_error.append(reward)
-
-    n_errors = sum(_has_error(item) for item in items)
-    share_of_errors = n_errors / len(items)
+    all_rewards = _omit_unknown([_get_counted_reward(item) for item in items])
+    rewards_without_error = _omit_unknown(
+        [get_effective_reward(item) for item in items if not _has_error(item)]
+    )
+    share_of_errors = sum(map(_has_error, items)) / len(items)
     return [
         _make_mean("reward", "mean of rollouts without error", rewards_without_error, len(items)),
         _make_mean("reward", "mean", all_rewards, len(items)),
         *_compute_mean_of_reward_functions(items),
         Metric("errors", "share of rollouts with an error", value=share_of_errors),
     ]
+
+
+def _get_counted_reward(item: ScoredItem) -> float | None:
+    """Return the reward of a rollout. With an error and without a reward, it counts as 0."""
+    reward = get_effective_reward(item)
+    if reward is None and _has_error(item):
+        return 0.0
+    return reward
+
+
+def _omit_unknown(rewards: Sequence[float | None]) -> list[float]:
+    return [reward for reward in rewards if reward is not None]
 
 
 def _compute_mean_of_reward_functions(items: Sequence[ScoredItem]) -> Iterator[Metric]:
@@ -133,13 +137,10 @@ def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
     if n_rollouts < 1 or all(item.valid is None for item in items):
         return []
 
-    passes_by_example: defaultdict[str, list[bool]] = defaultdict(list)
-    for item in items:
-        passes_by_example[item.group or item.id].append(item.valid is True)
+    passes_by_example = _group_passes_by_example(items)
     n_passed_by_example = [
         sum(passes) for passes in passes_by_example.values() if len(passes) == n_rollouts
     ]
-
     n_examples = len(passes_by_example)
     metrics: list[Metric] = []
     k = 1
@@ -150,6 +151,14 @@ def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
         metrics.append(_make_pass_metric(f"pass^{k}", all_pass, n_examples))
         k *= 2
     return metrics
+
+
+def _group_passes_by_example(items: Sequence[ScoredItem]) -> Mapping[str, list[bool]]:
+    """Return for each example whether each of its rollouts passed."""
+    passes_by_example: defaultdict[str, list[bool]] = defaultdict(list)
+    for item in items:
+        passes_by_example[item.group or item.id].append(item.valid is True)
+    return passes_by_example
 
 
 def _find_rollouts_per_example(items: Sequence[ScoredItem]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.atif.foreign_steps import convert_steps
+from fcreview.importers.atif.foreign_steps import ConvertedSteps, convert_steps
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, list_results
 from fcreview.importers.common.records import as_object, is_number, list_objects, make_id_key
 from fcreview.importers.common.writeback import JsonObject
@@ -121,22 +121,28 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
     conversation.n_document_steps += sum(isinstance(step, dict) for step in steps)
     converted = convert_steps(steps)
     conversation.issues += converted.issues
+    _add_converted_steps(conversation, converted, _Subagents(document, reader))
 
-    subagents = _Subagents(document, reader)
-    # A series of steps copied from an earlier context becomes one message.
+
+def _add_converted_steps(
+    conversation: Conversation, converted: ConvertedSteps, subagents: _Subagents
+) -> None:
+    """Add steps in ATIF's form. A series of steps that were copied from an earlier context becomes
+    one message.
+    """
     copied_steps: list[JsonObject] = []
     for numbered in converted.steps:
-        number = numbered.number
         step = numbered.step
         if not isinstance(step, dict):
-            conversation.problems.append(f"step {number} is not an object, so it was skipped")
+            what = f"step {numbered.number} is not an object, so it was skipped"
+            conversation.problems.append(what)
             continue
         if step.get("is_copied_context") is True:
             copied_steps.append(step)
             continue
         _add_copied_steps(conversation, copied_steps)
         copied_steps = []
-        _add_step(conversation, step, number, subagents)
+        _add_step(conversation, step, numbered.number, subagents)
     _add_copied_steps(conversation, copied_steps)
 
 
@@ -189,22 +195,28 @@ def _add_step(
     if source == "agent":
         _add_agent_step(conversation, step, subagents)
         return
+
     if source == "user":
         _add_user_message(conversation, step)
     else:
         _add_system_message(conversation, step, number)
-
-    # Only steps of the agent may have calls. Calls of others are shown, but not counted.
-    calls = step.get("tool_calls")
-    if calls:
-        conversation.problems.append(
-            f"step {number} has tool calls, which only steps of the agent may have. They are not"
-            " counted"
-        )
-        conversation.add_message("log", to_json_text(calls), "tool calls")
+    _add_uncounted_calls(conversation, step, number)
     for result in list_results(step):
         conversation.add_message("log", get_content_text(result.get("content")), "observation")
         subagents.add_messages(conversation, result)
+
+
+def _add_uncounted_calls(conversation: Conversation, step: JsonObject, number: int) -> None:
+    """Show the calls of a step that is not of the agent. Only steps of the agent may have calls."""
+    calls = step.get("tool_calls")
+    if not calls:
+        return
+    what = (
+        f"step {number} has tool calls, which only steps of the agent may have. They are not"
+        " counted"
+    )
+    conversation.problems.append(what)
+    conversation.add_message("log", to_json_text(calls), "tool calls")
 
 
 def _add_user_message(conversation: Conversation, step: JsonObject) -> None:
@@ -286,12 +298,21 @@ def _add_results(
         else:
             _add_results_of_call(conversation, call, own_results, subagents)
 
+    for result in _list_results_without_call(calls, results):
+        _add_result_without_call(conversation, result, has_calls=bool(calls))
+
+
+def _list_results_without_call(
+    calls: Sequence[JsonObject], results: Sequence[JsonObject]
+) -> list[JsonObject]:
+    """Return the results that name no call, or a call that is not among `calls`."""
     ids_of_calls = {make_id_key(call.get("tool_call_id")) for call in calls}
+    results_without_call = []
     for result in results:
         call_id = result.get("source_call_id")
         if call_id is None or make_id_key(call_id) not in ids_of_calls:
-            _add_result_without_call(conversation, result, has_calls=bool(calls))
-            subagents.add_messages(conversation, result)
+            results_without_call.append(result)
+    return results_without_call
 
 
 def _list_results_of_calls(

@@ -117,18 +117,11 @@ def find_runs(
     the trial.
     """
     files_by_trial = _group_files_by_trial(files)
-
     found = DiscoveredRuns()
-    # This adds the runs of jobs, and claims their files.
+    # This adds the runs of jobs, and claims their files and all files of trials.
     _plan_jobs(files_by_trial, set(files), found)
 
-    files_in_trials: set[Path] = set()
-    for files_of_trial in files_by_trial.values():
-        files_in_trials.update(files_of_trial)
-    unclaimed = []
-    for path in files:
-        if path.suffix in SUFFIXES and path not in files_in_trials and path not in found.claimed:
-            unclaimed.append(path)
+    unclaimed = [path for path in files if path.suffix in SUFFIXES and path not in found.claimed]
     trajectories = _select_trajectories(unclaimed)
     found.claimed.update(trajectories.keys())
     found.plans += _plan_single_trajectories(trajectories)
@@ -262,23 +255,16 @@ def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
 def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
     """Sort the files below a trial folder: result, trajectories and output of the verifier.
 
-    Returns None if there is neither a result nor a trajectory. A trajectory that became too long
-    continues in further documents; other trajectories, such as those of subagents, are attachments.
+    Returns None if there is neither a result nor a trajectory. Trajectories that are no documents
+    of the trial, such as those of subagents, are attachments.
     """
     results = [path for path in files if path.parent == folder and path.name in RESULT_FILES]
     agent_files = [path for path in files if path.parent.name == "agent" and path.suffix == ".json"]
-
-    index = _TrajectoryIndex.of_files(agent_files)
-    documents: list[Path] = []
-    for path in agent_files:
-        if path.name == MAIN_TRAJECTORY:
-            documents.append(path)
-            documents += index.find_continuations(path)
+    documents = _find_documents(agent_files)
     if not results and not documents:
         return None
 
-    is_document = set(documents)
-    attachments = [path for path in agent_files if path not in is_document]
+    attachments = [path for path in agent_files if path not in documents]
     verifier_files = [
         path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES
     ]
@@ -289,6 +275,19 @@ def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | No
         verifier=tuple(verifier_files),
         attachments=tuple(attachments),
     )
+
+
+def _find_documents(agent_files: Sequence[Path]) -> dict[Path, None]:
+    """Return the main trajectory, and the further documents in which it continues if it became too
+    long.
+    """
+    index = _TrajectoryIndex.of_files(agent_files)
+    documents: dict[Path, None] = {}
+    for path in agent_files:
+        if path.name == MAIN_TRAJECTORY:
+            documents[path] = None
+            documents |= dict.fromkeys(index.find_continuations(path))
+    return documents
 
 
 class TrialOrigin(NamedTuple):
@@ -446,31 +445,39 @@ def _make_plan(run: Run, job_files: JobFiles, *, confidence: float, reason: str)
     """
     # A dictionary, because trials can share a file.
     results: dict[Path, None] = {}
-    scores: list[Path] = []
-    verifier_files: list[Path] = []
     logs: list[Path] = []
     for trial in job_files.trials:
         # The main file is the trajectory or, without one, the result.
         results[trial.main_file] = None
-        if trial.result and trial.documents:
-            scores.append(trial.result)
-        verifier_files += trial.verifier
         logs += trial.documents[1:]
         logs += trial.attachments
-    scores += verifier_files
-    if job_files.job_result:
-        scores.append(job_files.job_result)
 
     return RunPlan(
         run,
         results=list(results),
-        scores=scores,
+        scores=_list_score_files(job_files),
         logs=logs,
         confidence=confidence,
         reason=reason,
         importer_data=job_files,
         needs_scores=False,
     )
+
+
+def _list_score_files(job_files: JobFiles) -> list[Path]:
+    """Return the results beside trajectories, the files of the verifiers, and the result of the
+    job.
+    """
+    scores: list[Path] = []
+    verifier_files: list[Path] = []
+    for trial in job_files.trials:
+        if trial.result and trial.documents:
+            scores.append(trial.result)
+        verifier_files += trial.verifier
+    scores += verifier_files
+    if job_files.job_result:
+        scores.append(job_files.job_result)
+    return scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     """Add a step of ATIF. Its message, calls or results may have the form of another API."""
     path = f"steps[{number - 1}]"
     converted.issues.extend(report_unknown_fields(step, STEP_FIELDS, path=path))
-    own_step, unknown_parts = _convert_observation(converted, number, step)
+    observation = _convert_observation(step, path=f"{path}.observation")
+    converted.issues.extend(observation.issues)
+    own_step = observation.apply_to(step)
 
     own_calls = _read_own_calls(converted, number, step)
     # A value of another type stays, so that it is reported later.
@@ -137,7 +139,7 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
         _add_step_with_foreign_parts(converted, number, own_step, foreign_calls, foreign_parts)
     else:
         converted.add_step(number, own_step)
-    converted.add_unknown_parts(number, unknown_parts)
+    converted.add_unknown_parts(number, observation.unknown_parts)
 
 
 def _add_step_with_foreign_parts(
@@ -217,26 +219,33 @@ def _is_own_call(call: Any) -> bool:
 
 
 def _read_own_calls(converted: ConvertedSteps, number: int, step: JsonObject) -> list[JsonObject]:
-    """Return the calls of a step that are in ATIF's form.
-
-    Their arguments are objects. Some writers leave the JSON text that the model wrote.
-    """
+    """Return the calls of a step that are in ATIF's form."""
     calls = []
     for index, call in enumerate(as_list(step.get("tool_calls"))):
         if not _is_own_call(call):
             continue
         path = f"steps[{number - 1}].tool_calls[{index}]"
         converted.issues.extend(report_unknown_fields(call, CALL_FIELDS, path=path))
-        written = call.get("arguments")
-        if isinstance(written, str):
-            arguments = parse_arguments(written)
-            if arguments.problem is not None:
-                what = f"arguments of call {call['function_name']} {arguments.problem}"
-                converted.issues.append(MessageIssue(what, path=path, raw=written))
-            if arguments.value is not None:
-                call = call | {"arguments": arguments.value}
+        if isinstance(call.get("arguments"), str):
+            call = _parse_arguments_of_call(converted, call, path=path)
         calls.append(call)
     return calls
+
+
+def _parse_arguments_of_call(
+    converted: ConvertedSteps, call: JsonObject, *, path: str
+) -> JsonObject:
+    """Return a call with an object of arguments. Some writers leave the JSON text that the model
+    wrote. A text that cannot be read stays.
+    """
+    written = call["arguments"]
+    arguments = parse_arguments(written)
+    if arguments.problem is not None:
+        what = f"arguments of call {call['function_name']} {arguments.problem}"
+        converted.issues.append(MessageIssue(what, path=path, raw=written))
+    if arguments.value is None:
+        return call
+    return call | {"arguments": arguments.value}
 
 
 def _to_openai_call(call: Any) -> Any:
@@ -308,8 +317,13 @@ def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonO
     The content is added to `own_step`, the parts of the step that already have ATIF's form. An
     empty step is returned if there is no content at all.
     """
+    text = _join_texts(own_step.get("message"), get_shown_text(message))
+    has_content = text or message.reasoning or message.calls or own_step
+    if not has_content:
+        return {}
+
     step: JsonObject = {"source": SOURCES_BY_ROLE[message.role]} | own_step
-    step["message"] = _join_texts(own_step.get("message"), get_shown_text(message))
+    step["message"] = text
     if message.reasoning:
         own_reasoning = own_step.get("reasoning_content") or ""
         step["reasoning_content"] = f"{own_reasoning}{message.reasoning}"
@@ -317,9 +331,7 @@ def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonO
         step["tool_calls"] = list(as_list(own_step.get("tool_calls")))
         for index, call in enumerate(message.calls):
             step["tool_calls"].append(_to_own_call(call, f"{number}-{index}"))
-
-    has_content = step["message"] or message.reasoning or message.calls or own_step
-    return step if has_content else {}
+    return step
 
 
 def _join_texts(own_message: Any, text: str) -> Any:
@@ -345,36 +357,46 @@ def _to_own_call(call: ToolCall, position: str) -> JsonObject:
 # -- observations
 
 
-def _convert_observation(
-    converted: ConvertedSteps, number: int, step: JsonObject
-) -> tuple[JsonObject, list[Any]]:
-    """Convert the results of a step to ATIF's form.
+@dataclass(slots=True)
+class _ConvertedObservation:
+    """The results of a step in ATIF's form."""
 
-    Returns the step with the converted results, and the parts of results that are unknown. Issues
-    are added to `converted`.
-    """
+    value: JsonObject | None = None
+    """The observation; None if it stays as it is written."""
+    unknown_parts: list[Any] = field(default_factory=list)
+    """Parts of results that are unknown."""
+    issues: list[MessageIssue] = field(default_factory=list)
+
+    def apply_to(self, step: JsonObject) -> JsonObject:
+        """Return a step with the converted results."""
+        if self.value is None:
+            return step
+        return step | {"observation": self.value}
+
+
+def _convert_observation(step: JsonObject, *, path: str) -> _ConvertedObservation:
+    """Convert the results of a step to ATIF's form. `path` is their place."""
     observation = step.get("observation")
-    path = f"steps[{number - 1}].observation"
     if observation is None:
-        return step, []
+        return _ConvertedObservation()
     results = as_object(observation).get("results")
     if not isinstance(results, list):
         what = "observation is not an object with a list of results"
-        converted.issues.append(MessageIssue(what, path=path, raw=observation))
-        return step, [observation]
+        issue = MessageIssue(what, path=path, raw=observation)
+        return _ConvertedObservation(unknown_parts=[observation], issues=[issue])
 
+    converted = _ConvertedObservation()
     own_results: list[JsonObject] = []
-    unknown_parts: list[Any] = []
     for index, result in enumerate(results):
         for reading in _read_result(result, path=f"{path}.results[{index}]"):
             if isinstance(reading, MessageIssue):
                 converted.issues.append(reading)
             elif isinstance(reading, ParsedMessage):
-                unknown_parts += reading.unknown_parts
+                converted.unknown_parts += reading.unknown_parts
             else:
                 own_results.append(reading)
-    converted_observation = as_object(observation) | {"results": own_results}
-    return step | {"observation": converted_observation}, unknown_parts
+    converted.value = as_object(observation) | {"results": own_results}
+    return converted
 
 
 def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessage | MessageIssue]:
@@ -387,18 +409,26 @@ def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessa
         yield ParsedMessage("log", unknown_parts=[result], path=path)
         return
 
-    content = result.get("content")
     message = _to_result_message(result)
-    if message is None:
-        has_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
-        if has_own_content:
-            yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
-            yield result
-            return
-        # Only the content has the form of another API, so a message is made around it.
-        call_id = result.get("source_call_id")
-        message = {"role": "tool", "tool_call_id": call_id, "content": content}
+    if message is not None:
+        yield from _read_foreign_result(result, message, path=path)
+        return
+    content = result.get("content")
+    has_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
+    if has_own_content:
+        yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
+        yield result
+        return
+    # Only the content has the form of another API, so a message is made around it.
+    call_id = result.get("source_call_id")
+    message = {"role": "tool", "tool_call_id": call_id, "content": content}
+    yield from _read_foreign_result(result, message, path=path)
 
+
+def _read_foreign_result(
+    result: JsonObject, message: JsonObject, *, path: str
+) -> Iterator[JsonObject | ParsedMessage | MessageIssue]:
+    """Yield a result whose content is read from a message of another API."""
     for reading in read_embedded([message], path=path, first=0):
         yield reading
         if isinstance(reading, ParsedMessage):

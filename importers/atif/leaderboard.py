@@ -201,10 +201,7 @@ def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
 
 
 def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Count the exceptions, and sum the tokens and the cost of all trials.
-
-    A figure that no trial records is left out. `n` of a metric is the number of trials with it.
-    """
+    """Count the exceptions, and sum the tokens and the cost of all trials."""
     metrics = []
     n_exceptions = sum(EXCEPTION_KEY in item.metadata for item in items)
     if n_exceptions:
@@ -218,21 +215,25 @@ def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
         "cost": [item.metadata.get("cost_usd") for item in items],
     }
     for name, values in values_by_name.items():
-        known_values = [value for value in values if is_number(value)]
-        if not known_values:
-            continue
-        unit: MetricUnit = "dollars" if name == "cost" else "count"
-        metric = Metric(
-            "usage",
-            name,
-            value=sum(known_values),
-            unit=unit,
-            n=len(known_values),
-            total=len(items),
-            digits=4,
-        )
-        metrics.append(metric)
+        # A figure that no trial records is left out.
+        if any(is_number(value) for value in values):
+            unit: MetricUnit = "dollars" if name == "cost" else "count"
+            metrics.append(_make_sum(name, values, unit))
     return metrics
+
+
+def _make_sum(name: str, values: Sequence[Any], unit: MetricUnit) -> Metric:
+    """Make the sum of a figure over all trials. `n` is the number of trials that record it."""
+    known_values = [value for value in values if is_number(value)]
+    return Metric(
+        "usage",
+        name,
+        value=sum(known_values),
+        unit=unit,
+        n=len(known_values),
+        total=len(values),
+        digits=4,
+    )
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001

@@ -36,6 +36,7 @@ from fcreview.importers.common.records import (
     is_number,
     list_objects,
     read_tools,
+    set_position,
 )
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.importers.dialects.to_item import make_issues
@@ -157,14 +158,8 @@ def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | Impor
 
         document = as_object(record.value)
         own_name = document.get("trajectory_id") or document.get("session_id")
-        item = Item(
-            str(own_name or f"{trial.name}:{record.line}"),
-            category,
-            file=str(path),
-            line=record.line,
-            offset=record.offset,
-            length=record.length,
-        )
+        item = Item(str(own_name or f"{trial.name}:{record.line}"), category, file=str(path))
+        set_position(item, record)
         if not document:
             what = "the line is not a trajectory"
             item.issues.append(ImportIssue(str(path), record.line, what=what, severity="error"))
@@ -209,15 +204,18 @@ def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
         document = read_json(path, item.issues, dict)
         if document is not None:
             documents.append(document)
-
     # If a document cannot be read, the missing continuation may be that one.
-    if len(documents) < len(trial.documents):
-        return documents
-    missing_continuation = documents[-1].get("continued_trajectory_ref")
+    if len(documents) == len(trial.documents):
+        _report_missing_continuation(item, trial.documents[-1], documents[-1])
+    return documents
+
+
+def _report_missing_continuation(item: Item, path: Path, last_document: JsonObject) -> None:
+    """Add an issue if the last document names a further one, which was not found."""
+    missing_continuation = last_document.get("continued_trajectory_ref")
     if missing_continuation:
         text = f"the trajectory continues in {missing_continuation}, which was not found"
-        add_issue(item, text[:MAX_ISSUE_LENGTH], str(trial.documents[-1]))
-    return documents
+        add_issue(item, text[:MAX_ISSUE_LENGTH], str(path))
 
 
 class _SubagentFiles:
@@ -312,21 +310,21 @@ def _add_usage(item: Item, conversation: Conversation, final_metrics: JsonObject
     item.tokens_out = _first_valid_count(
         final_metrics.get("total_completion_tokens"), step_sums.get("completion_tokens")
     )
-
-    cost = final_metrics.get("total_cost_usd")
-    if not is_number(cost):
-        cost = step_sums.get("cost_usd")
-    cached_tokens = final_metrics.get("total_cached_tokens")
-    if not is_number(cached_tokens):
-        cached_tokens = step_sums.get("cached_tokens")
     # The counts are left out if they are 0.
     facts: JsonObject = {
-        "cost_usd": cost,
-        "cached_tokens": cached_tokens,
+        "cost_usd": _first_number(final_metrics.get("total_cost_usd"), step_sums.get("cost_usd")),
+        "cached_tokens": _first_number(
+            final_metrics.get("total_cached_tokens"), step_sums.get("cached_tokens")
+        ),
         "steps": conversation.n_document_steps or None,
         "subagents": conversation.subagents or None,
     }
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
+
+
+def _first_number(total: Any, step_sum: float | None) -> float | None:
+    """Return a stated total or, if it is not a number, the sum over the steps."""
+    return total if is_number(total) else step_sum
 
 
 def _add_subagent_problems(conversation: Conversation, subagents: SubagentReader) -> None:
@@ -363,9 +361,11 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     add_test_verdicts(item, record.tests)
     if record.rubric is not None:
         add_rubric_verdicts(item, record.rubric)
+    _replace_usage(item, as_object(result.get("agent_result")))
 
-    # The usage in the result counts before that in the trajectory, which the item already has.
-    usage = as_object(result.get("agent_result"))
+
+def _replace_usage(item: Item, usage: JsonObject) -> None:
+    """Replace the usage of an item, which is from the trajectory, by that in the result."""
     item.tokens_in = _first_valid_count(usage.get("n_input_tokens"), item.tokens_in)
     item.tokens_out = _first_valid_count(usage.get("n_output_tokens"), item.tokens_out)
     facts = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
@@ -656,22 +656,31 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
     its first difference.
     """
     for test in tests:
-        name = str(test.get("name"))
-        # A status such as `skipped` is no verdict, and gives None.
-        passed = CTRF_VERDICTS.get(str(test.get("status")))
-        reasons = [str(test[key]) for key in ("message", "trace") if test.get(key)]
-        reason = "\n".join(reasons)
-        verdict = Verdict(
-            "official", passed, criterion=f"test {name}", rationale=reason or None, by="CTRF"
-        )
+        verdict = _make_test_verdict(test)
         item.verdicts.append(verdict)
-
-        is_first_failure = passed is False and item.official is False and item.error_type is None
+        is_first_failure = (
+            verdict.value is False and item.official is False and item.error_type is None
+        )
         if is_first_failure:
+            name = str(test.get("name"))
             item.error_type = f"failed_test:{name}"
             # All white space becomes single spaces, because the list shows one line.
-            words = f"test {name} failed: {reason}".rstrip(": ").split()
+            words = f"test {name} failed: {verdict.rationale or ''}".rstrip(": ").split()
             item.first_difference = " ".join(words)[:MAX_DIFFERENCE_LENGTH]
+
+
+def _make_test_verdict(test: JsonObject) -> Verdict:
+    """Make the verdict of a test. Its reason is the message and the trace."""
+    # A status such as `skipped` is no verdict, and gives None.
+    passed = CTRF_VERDICTS.get(str(test.get("status")))
+    reasons = [str(test[key]) for key in ("message", "trace") if test.get(key)]
+    return Verdict(
+        "official",
+        passed,
+        criterion=f"test {test.get('name')}",
+        rationale="\n".join(reasons) or None,
+        by="CTRF",
+    )
 
 
 def _set_official_metrics(
@@ -692,13 +701,20 @@ def _set_official_metrics(
     yield from issues
     evals = as_object(as_object(job.get("stats")).get("evals"))
     recorded = as_object(evals.get(evals_key))
-    if not recorded:
-        return
-    run.official_metrics = {evals_key: recorded}
+    if recorded:
+        run.official_metrics = {evals_key: recorded}
+        yield from _compare_mean_rewards(recorded, path, compute_mean_rewards(rewards))
 
+
+def _compare_mean_rewards(
+    recorded: JsonObject, path: Path, computed_means: Mapping[str, float]
+) -> Iterator[ImportIssue]:
+    """Yield a notice for each mean reward in the metrics of a job that differs from the computed
+    one.
+    """
     recorded_metrics = as_list(recorded.get("metrics"))
     recorded_means = as_object(recorded_metrics[0]) if recorded_metrics else {}
-    for name, computed_mean in compute_mean_rewards(rewards).items():
+    for name, computed_mean in computed_means.items():
         mean = recorded_means.get(name)
         if is_number(mean) and abs(mean - computed_mean) > TOLERANCE:
             text = (

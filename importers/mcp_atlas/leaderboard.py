@@ -52,16 +52,7 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
     all_coverages = [get_effective_coverage(item) for item in items]
     coverages = [coverage for coverage in all_coverages if coverage is not None]
     table = f"coverage, {split} tasks"
-    n_by_name = {
-        "total_tasks": len(items),
-        "valid_responses": len(coverages),
-        "empty_or_error": len(items) - len(coverages),
-        "tasks_with_scraping_errors": sum(_has_errors(item.metadata.get(ERRORS)) for item in items),
-    }
-    counts = [
-        Metric(table, name, value=count, unit="count", digits=0)
-        for name, count in n_by_name.items()
-    ]
+    counts = _count_tasks(table, items, n_valid=len(coverages))
 
     mean = _compute_mean(coverages)
     averages = [Metric(table, "mean_coverage", value=mean, unit="score", digits=4)]
@@ -71,6 +62,20 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
         average.total = len(items)
         average.counted_noun = "tasks"
     return counts + averages
+
+
+def _count_tasks(table: str, items: Sequence[ScoredItem], *, n_valid: int) -> list[Metric]:
+    """Count the tasks, those with and without a coverage, and those with errors."""
+    n_by_name = {
+        "total_tasks": len(items),
+        "valid_responses": n_valid,
+        "empty_or_error": len(items) - n_valid,
+        "tasks_with_scraping_errors": sum(_has_errors(item.metadata.get(ERRORS)) for item in items),
+    }
+    return [
+        Metric(table, name, value=count, unit="count", digits=0)
+        for name, count in n_by_name.items()
+    ]
 
 
 def _compute_pass_rate(table: str, coverages: Sequence[float], threshold: float) -> Metric:
@@ -86,23 +91,16 @@ def _compute_without_judge_failures(items: Sequence[ScoredItem]) -> list[Metric]
     These are tasks whose request failed, and claims whose judge failed. The official figures count
     both as 0. Returns no metrics if nothing failed.
     """
-    coverages: list[float] = []
-    n_failed_claims = 0
-    n_failed_requests = 0
-    for item in items:
-        # A task without claims has no coverage.
-        if get_effective_coverage(item) is None:
-            continue
-        n_failed_claims += _ClaimScores.read(item).n_failed
-        if _has_no_answer(item):
-            n_failed_requests += 1
-            continue
-        coverage = _compute_coverage_of_judged_claims(item)
-        if coverage is not None:
-            coverages.append(coverage)
-
+    # A task without claims has no coverage.
+    items_with_claims = [item for item in items if get_effective_coverage(item) is not None]
+    answered_items = [item for item in items_with_claims if not _has_no_answer(item)]
+    n_failed_requests = len(items_with_claims) - len(answered_items)
+    n_failed_claims = sum(_ClaimScores.read(item).n_failed for item in items_with_claims)
     if n_failed_claims == 0 and n_failed_requests == 0:
         return []
+
+    all_coverages = [_compute_coverage_of_judged_claims(item) for item in answered_items]
+    coverages = [coverage for coverage in all_coverages if coverage is not None]
     requests = format_count(n_failed_requests, "request")
     claims = format_count(n_failed_claims, "claim")
     note = f"without {requests} and {claims}"

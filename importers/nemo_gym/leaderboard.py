@@ -73,26 +73,31 @@ def _compute_field_statistics(items: Sequence[ScoredItem]) -> list[Metric]:
             values_by_field[name].append(value)
 
     metrics: list[Metric] = []
-    for statistic, compute in STATISTICS.items():
+    for statistic in STATISTICS:
         for name, values in list(values_by_field.items())[:MAX_FIELDS]:
             # NeMo Gym leaves out the deviation of a field that only one of several rollouts has.
             has_one_of_several = len(values) == 1 and len(items) > 1
             if statistic == "std" and has_one_of_several:
                 continue
-
-            metric = Metric(
-                statistic,
-                f"{statistic}/{name}",
-                value=compute(values),
-                unit="score",
-                n=len(values),
-                total=len(items),
-                counted_noun="rollouts",
-                digits=DIGITS,
-                measures_spread=statistic == "std",
-            )
-            metrics.append(metric)
+            metrics.append(_make_statistic(statistic, name, values, n_rollouts=len(items)))
     return metrics
+
+
+def _make_statistic(
+    statistic: str, name: str, values: Sequence[float], *, n_rollouts: int
+) -> Metric:
+    """Make a statistic of a field. `values` are those of the rollouts that have the field."""
+    return Metric(
+        statistic,
+        f"{statistic}/{name}",
+        value=STATISTICS[statistic](values),
+        unit="score",
+        n=len(values),
+        total=n_rollouts,
+        counted_noun="rollouts",
+        digits=DIGITS,
+        measures_spread=statistic == "std",
+    )
 
 
 def _list_numbers(item: ScoredItem) -> dict[str, float]:
@@ -238,15 +243,9 @@ def _score_majority(rollouts: Sequence[_Rollout]) -> float:
 
 def _compute_spread_across_runs(rewards_by_task: Sequence[Scores], k: int) -> list[Metric]:
     """Compute how much the mean reward varies between runs: its standard deviation and standard
-    error, in percent.
-
-    The first rollouts of all tasks are the first run, the second ones the second, up to `k` runs.
+    error, in percent. A single run has no spread.
     """
-    means: list[float] = []
-    for index in range(k):
-        rewards_of_run = [rewards[index] for rewards in rewards_by_task if index < len(rewards)]
-        if rewards_of_run:
-            means.append(100 * _compute_mean(rewards_of_run))
+    means = _compute_means_of_runs(rewards_by_task, k)
     if len(means) < 2:
         return []
 
@@ -263,6 +262,19 @@ def _compute_spread_across_runs(rewards_by_task: Sequence[Scores], k: int) -> li
         )
         for name, value in spreads.items()
     ]
+
+
+def _compute_means_of_runs(rewards_by_task: Sequence[Scores], n_runs: int) -> list[float]:
+    """Compute the mean reward of each run in percent.
+
+    The first rollouts of all tasks are the first run, the second ones the second run.
+    """
+    means: list[float] = []
+    for index in range(n_runs):
+        rewards_of_run = [rewards[index] for rewards in rewards_by_task if index < len(rewards)]
+        if rewards_of_run:
+            means.append(100 * _compute_mean(rewards_of_run))
+    return means
 
 
 def _make_percentage(name: str, shares: Scores, n_tasks: int) -> Metric:

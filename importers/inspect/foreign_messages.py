@@ -164,12 +164,7 @@ def _to_inspect_messages(
     """
     for result in message.results:
         yield _to_tool_message(result)
-    text = get_shown_text(message)
-    parts = list(own_parts)
-    if message.reasoning:
-        parts.insert(0, {"type": "reasoning", "reasoning": message.reasoning})
-    if text:
-        parts.append({"type": "text", "text": text})
+    parts = _join_content(message, own_parts)
     calls = [*own_calls, *map(_to_inspect_call, message.calls)]
     if message.role in ("system", "user", "assistant") and (parts or calls):
         identity = {"id": written.get("id"), "role": message.role, "source": written.get("source")}
@@ -181,6 +176,17 @@ def _to_inspect_messages(
     if message.unknown_parts:
         content = to_json_text(message.unknown_parts)
         yield {"role": UNKNOWN_PARTS, "content": content}
+
+
+def _join_content(message: ParsedMessage, own_parts: list[Any]) -> list[Any]:
+    """Return the reasoning, the parts that already have the form of Inspect, and the text."""
+    parts = list(own_parts)
+    if message.reasoning:
+        parts.insert(0, {"type": "reasoning", "reasoning": message.reasoning})
+    text = get_shown_text(message)
+    if text:
+        parts.append({"type": "text", "text": text})
+    return parts
 
 
 def _to_inspect_call(call: ToolCall) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from fcreview.importers.common.records import (
     is_number,
     list_objects,
     read_function_docs,
+    set_position,
 )
 from fcreview.importers.dialects.to_item import make_issues
 from fcreview.importers.inspect import leaderboard
@@ -375,26 +376,28 @@ def report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
     """Yield an issue if the run of a log did not finish with success, because its metrics may then
     cover fewer samples.
     """
-    status = log.header.get("status")
-    path = str(log.path)
+    what = _describe_run_status(log)
+    if what is not None:
+        yield ImportIssue(str(log.path), None, what=what)
+
+
+def _describe_run_status(log: InspectLog) -> str | None:
+    """Say why a run did not finish, or return None if it finished with success."""
     if not log.has_header:
-        what = (
+        return (
             "the log is incomplete, because its run is still active or has crashed. The finished"
             " samples are imported"
         )
-        yield ImportIssue(path, None, what=what)
-    elif status == "cancelled":
-        yield ImportIssue(
-            path, None, what="the run was cancelled. Its recorded metrics may cover fewer samples"
-        )
-    elif status in ("error", "started"):
+    status = log.header.get("status")
+    if status == "success":
+        return None
+    if status == "cancelled":
+        return "the run was cancelled. Its recorded metrics may cover fewer samples"
+    if status in ("error", "started"):
         error = log.header.get("error")
         reason = f": {error.get('message')}" if isinstance(error, dict) else ""
-        yield ImportIssue(
-            path, None, what=f"the run has the status {status} and did not finish{reason}"[:400]
-        )
-    elif status != "success":
-        yield ImportIssue(path, None, what=f"the run has an unknown status: {str(status)[:80]}")
+        return f"the run has the status {status} and did not finish{reason}"[:400]
+    return f"the run has an unknown status: {str(status)[:80]}"
 
 
 def _classify_scores(
@@ -418,15 +421,18 @@ def _classify_scores(
     judges = [
         name for name in names if name in graders or is_graded_by_model(name, scores.get(name))
     ]
-    primary = _choose_primary_score(header, names, judges, context)
-    return LogScores(
-        primary=None if primary is None else primary.scorer,
-        primary_key=None if primary is None else primary.key,
+    log_scores = LogScores(
+        primary=None,
+        primary_key=None,
         judges=frozenset(judges),
         graders=graders,
         grader=_read_grader_role(header),
         scales=context.scales,
     )
+    primary = _choose_primary_score(header, names, judges, context)
+    if primary is None:
+        return log_scores
+    return replace(log_scores, primary=primary.scorer, primary_key=primary.key)
 
 
 def _list_score_names(header: dict[str, Any], scores: Mapping[str, SampleScore]) -> list[str]:
@@ -481,10 +487,6 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     context.item_ids.reserve(_list_sample_ids(header), n_epochs)
 
     scores = context.scores
-    unusual_scales = {}
-    for name, scale in context.scales.items():
-        if scale != DEFAULT_SCALE:
-            unusual_scales[name] = scale.to_json()
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary,
         "primary_key": scores.primary_key,
@@ -492,8 +494,17 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
         "judges": sorted(scores.judges),
         "is_complete": is_complete,
         "columns": read_score_columns(header),
-        "scales": unusual_scales,
+        "scales": _list_unusual_scales(context),
     }
+
+
+def _list_unusual_scales(context: RunContext) -> dict[str, Any]:
+    """Return the scales that are not the usual one, by name of the score, as JSON."""
+    unusual_scales = {}
+    for name, scale in context.scales.items():
+        if scale != DEFAULT_SCALE:
+            unusual_scales[name] = scale.to_json()
+    return unusual_scales
 
 
 def _read_number_of_epochs(header: dict[str, Any]) -> int:
@@ -552,15 +563,13 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     If the log contains the sample twice, the second one gets an issue, and None is returned.
     """
     sample_id = sample.value.get("id")
-    recorded_epoch = sample.value.get("epoch")
-    epoch = recorded_epoch if is_integer(recorded_epoch) and recorded_epoch > 0 else 1
+    epoch = _get_epoch(sample)
     item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
 
-    item = Item(
-        item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length
-    )
+    item = Item(item_id, "", file=sample.file)
+    set_position(item, sample)
     item.issues += sample.issues
     fill_safely(item, partial(fill_item, item, sample, context))
 
@@ -571,6 +580,14 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     if context.has_epochs:
         item.group = str(sample_id)
     return item
+
+
+def _get_epoch(sample: LogSample) -> int:
+    """Return the number of a sample's epoch. Without a valid one, it is the first."""
+    epoch = sample.value.get("epoch")
+    if is_integer(epoch) and epoch > 0:
+        return epoch
+    return 1
 
 
 def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
@@ -781,16 +798,13 @@ def _list_remarks(sample_value: dict[str, Any]) -> list[str]:
 
     limit = sample_value.get("limit")
     if isinstance(limit, dict):
-        kind = limit.get("type")
-        remarks.append(f"the {kind} limit of {limit.get('limit')} stopped the sample")
+        remarks.append(f"the {limit.get('type')} limit of {limit.get('limit')} stopped the sample")
 
     invalidation = sample_value.get("invalidation")
     if isinstance(invalidation, dict):
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        author = invalidation.get("author")
-        remarks.append(
-            f"{author} invalidated this sample{reason}. The log's metrics still include it"
-        )
+        what = f"{invalidation.get('author')} invalidated this sample{reason}"
+        remarks.append(f"{what}. The log's metrics still include it")
     return remarks
 
 
@@ -844,24 +858,28 @@ def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[
     different = _compare_metrics(context)
     if not different:
         return
-    listed = ", ".join(different[:MAX_REPORTED_METRICS])
-    n_others = len(different) - MAX_REPORTED_METRICS
-    if n_others > 0:
-        listed += f" and {n_others} more"
-    what = f"recorded metrics differ from the recomputed ones: {listed}"
-
+    what = f"recorded metrics differ from the recomputed ones: {_list_first_metrics(different)}"
     n_expected = _count_expected_samples(log.header)
     n_scored = len(context.scored)
-    if n_expected > n_scored:
+    lacks_samples = n_expected > n_scored
+    if lacks_samples:
         what += (
             f". The recorded metrics cover {n_expected:,} samples, of which the file has"
             f" {n_scored:,}"
         )
     issue = ImportIssue(str(log.path), None, what=what)
-    if n_expected > n_scored or not load_log_metrics(context.run).is_complete:
-        # The log lacks samples, so that other metrics are no surprise.
+    if lacks_samples or not load_log_metrics(context.run).is_complete:
         issue.severity = "notice"
     yield issue
+
+
+def _list_first_metrics(metrics: Sequence[str]) -> str:
+    """Name the first metrics, and say how many others there are."""
+    listed = ", ".join(metrics[:MAX_REPORTED_METRICS])
+    n_others = len(metrics) - MAX_REPORTED_METRICS
+    if n_others > 0:
+        return f"{listed} and {n_others} more"
+    return listed
 
 
 def _count_expected_samples(header: dict[str, Any]) -> int:

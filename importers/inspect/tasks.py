@@ -253,12 +253,13 @@ class BfclTask:
         different_part = _find_different_part(item_of_dataset, item_of_log, metadata)
         if different_part is None:
             return item_of_dataset
-        text = (
-            f"the {different_part} in the dataset differs from the one in the log. Using the one in"
-            " the log"
-        )
-        issues.append(ImportIssue(str(files.questions), None, what=text, item=item_id))
+        issues.append(_make_difference_issue(files, item_id, different_part))
         return item_of_log
+
+
+def _make_difference_issue(files: DatasetFiles, item_id: str, part: str) -> ImportIssue:
+    text = f"the {part} in the dataset differs from the one in the log. Using the one in the log"
+    return ImportIssue(str(files.questions), None, what=text, item=item_id)
 
 
 def _find_different_part(
@@ -336,28 +337,45 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
     """
     sample_value = sample.value
     metadata: dict[str, Any] = sample_value["metadata"]
-    category = str(metadata.get("category_name"))
-    item.category = category
+    item.category = str(metadata.get("category_name"))
     _remove_shown_metadata(item)
-
     dataset_item = task.find_dataset_item(
-        str(sample_value.get("id")), category, metadata, item.issues
+        str(sample_value.get("id")), item.category, metadata, item.issues
     )
     item.question = dataset_item.question
     item.functions = dataset_item.functions
     item.golden = dataset_item.golden_calls
     item.golden_hash = dataset_item.golden_hash
 
-    scorer = metadata.get("scorer")
+    conversation = _read_bfcl_conversation(sample_value, dataset_item)
+    conversation.apply_to(item)
+    _compare_with_golden_answer(item, dataset_item, sample_value)
+    return conversation
+
+
+def _read_bfcl_conversation(
+    sample_value: dict[str, Any], dataset_item: DatasetItem
+) -> Conversation:
+    """Read the conversation of a sample. A sample that failed early has no messages, so it shows
+    those of the question.
+    """
+    scorer = sample_value["metadata"].get("scorer")
     conversation = build_conversation(
         sample_value.get("messages"), is_turn_per_user_message=scorer == MULTI_TURN
     )
-    # A sample that failed early has no messages.
     if not conversation.messages:
         conversation.messages = list(dataset_item.opening_messages)
-    conversation.apply_to(item)
+    return conversation
 
-    # The scorer says what kind of golden answer the item has: texts, turns of calls, or calls.
+
+def _compare_with_golden_answer(
+    item: Item, dataset_item: DatasetItem, sample_value: dict[str, Any]
+) -> None:
+    """Compare the reply with the golden answer. The scorer says what kind of golden answer the item
+    has: texts, turns of calls, or calls.
+    """
+    metadata = sample_value["metadata"]
+    scorer = metadata.get("scorer")
     if scorer == AGENTIC:
         _fill_agentic_item(item, metadata.get("raw_ground_truth"))
     elif scorer == MULTI_TURN:
@@ -365,8 +383,7 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
         item.rule_note = NOT_RECOMPUTED_NOTES["multi_turn"]
     else:
         has_error = sample_value.get("error") is not None
-        _recompute_verdict(item, dataset_item, category, has_sample_error=has_error)
-    return conversation
+        _recompute_verdict(item, dataset_item, item.category, has_sample_error=has_error)
 
 
 def _remove_shown_metadata(item: Item) -> None:
@@ -396,12 +413,7 @@ def _recompute_verdict(
     A sample that ended with an error (`has_sample_error`) has no reply to check, so it gets no
     verdict.
     """
-    # In BFCL, all calls of a single-turn reply are one step.
-    for index, call in enumerate(item.predicted):
-        call.turn = 0
-        call.step = 0
-        call.index = index
-
+    _put_calls_into_one_step(item)
     rules = find_category_rules(category, is_v1=False)
     if has_sample_error:
         item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=False)
@@ -412,13 +424,19 @@ def _recompute_verdict(
     is_failing = evaluation.valid is False
     item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=is_failing)
     item.rule = evaluation.valid
-    item.rule_note = evaluation.note
-    if category.startswith("exec_"):
-        item.rule_note = NO_EXEC_NOTE
+    item.rule_note = NO_EXEC_NOTE if category.startswith("exec_") else evaluation.note
     if evaluation.valid is not None:
         _add_recomputed_verdict(item, evaluation)
     if is_failing:
         set_first_difference(item, item.pairs, evaluation)
+
+
+def _put_calls_into_one_step(item: Item) -> None:
+    """Number the calls of an item. In BFCL, all calls of a single-turn reply are one step."""
+    for index, call in enumerate(item.predicted):
+        call.turn = 0
+        call.step = 0
+        call.index = index
 
 
 def _add_recomputed_verdict(item: Item, evaluation: Evaluation) -> None:
@@ -509,12 +527,9 @@ def _set_error_type_of_fail(item: Item, official: Verdict, explanation: str) -> 
         official: The verdict of the task.
         explanation: The text that the scorer wrote, or an empty one.
     """
-    error_type = _find_error_type(explanation)
     is_recomputed = item.rule is not None
-    if is_recomputed:
-        item.error_type = None
-        official.error_type = None
-    elif error_type is not None:
+    error_type = None if is_recomputed else _find_error_type(explanation)
+    if is_recomputed or error_type is not None:
         item.error_type = error_type
         official.error_type = error_type
 
@@ -600,14 +615,9 @@ NOT_RECOMPUTED_NOTE = "the verdict depends on the simulated environment"
 def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
     """Fill an item of tau2-bench, which Inspect ran: conversation, golden actions and their pairs.
     Return the conversation.
-
-    The agent's own trajectory is in the store of the sample. The messages of the sample are those
-    of the simulated user.
     """
     task: dict[str, Any] = sample_value["metadata"]["task"]
-    messages = _read_agent_trajectory(sample_value.get("store"))
-    if not messages:
-        messages = _read_user_conversation(sample_value.get("messages"))
+    messages = _read_tau2_conversation(sample_value)
     add_conversation(item, messages)
 
     question, instruction = read_scenario(task)
@@ -621,6 +631,16 @@ def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
     item.prediction_hash = _hash_conversation(messages)
     item.rule_note = NOT_RECOMPUTED_NOTE
     return Conversation(item.messages, item.predicted, item.n_turns, item.n_steps)
+
+
+def _read_tau2_conversation(sample_value: dict[str, Any]) -> list[ConversationMessage]:
+    """Return the agent's own trajectory, which is in the store of the sample. Without it, the
+    messages of the sample, which are those of the simulated user.
+    """
+    messages = _read_agent_trajectory(sample_value.get("store"))
+    if messages:
+        return messages
+    return _read_user_conversation(sample_value.get("messages"))
 
 
 def _add_reward_criteria(item: Item, criteria: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import io
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,17 +147,22 @@ class LogEditor:
         if HEADER not in members:
             raise LogEditError("the log has no header, so it cannot be edited")
 
+        for name, text in self._make_new_members(reader, members, edited).items():
+            _replace_member(archive, members[name], text)
+        archive.close()
+        return buffer.getvalue()
+
+    def _make_new_members(
+        self, reader: ArchiveReader, members: Container[str], edited: EditedSamples
+    ) -> dict[str, bytes]:
+        """Return the new texts of the members that change, by name."""
         new_texts = dict(edited.member_texts)
         if SUMMARIES in members:
             summaries = _update_summaries(_parse_member(reader, SUMMARIES), edited.summaries)
             new_texts[SUMMARIES] = _to_member_text(summaries)
         if edited.changed_scorers:
             new_texts |= self._rewrite_metrics(reader, edited, has_reductions=REDUCTIONS in members)
-
-        for name, text in new_texts.items():
-            _replace_member(archive, members[name], text)
-        archive.close()
-        return buffer.getvalue()
+        return new_texts
 
     def _rewrite_metrics(
         self, reader: ArchiveReader, edited: EditedSamples, *, has_reductions: bool
@@ -210,20 +215,10 @@ class LogEditor:
             leaderboard.get_score_key(entry) for entry in recorded_columns if entry.get("reducer")
         }
         for entry in recorded_columns:
-            scorer, name = leaderboard.get_score_key(entry)
-            if scorer not in edited.changed_scorers:
-                continue
-            # Beside columns with a reducer, a column without one has metrics of the single epochs.
-            reducer = entry.get("reducer")
-            is_unreduced = reducer is None and (scorer, name) in reduced_scores
-            column = ScoreColumn(
-                name,
-                scorer=scorer,
-                reducer=reducer,
-                metrics=[],  # Those of `entry` are recomputed.
-                is_unreduced=is_unreduced,
-            )
-            self._recompute_column(entry, column, edited)
+            scorer, _ = leaderboard.get_score_key(entry)
+            if scorer in edited.changed_scorers:
+                column = _make_column_without_metrics(entry, reduced_scores)
+                self._recompute_column(entry, column, edited)
 
         for reduction in reductions or ():
             scorer = str(reduction.get("scorer"))
@@ -245,15 +240,9 @@ class LogEditor:
             entry["unscored_samples"] = len(reduced) - n_scored
 
         for key, metric in entry.get("metrics", {}).items():
-            spec = MetricSpec(
-                key,
-                name=str(metric.get("name") or key),
-                params=metric.get("params") or {},
-                is_grouped=metric.get("group") == "grouped",
-            )
             computed = None
             if reduced is not None:
-                computed = try_compute_metric(spec, reduced)
+                computed = try_compute_metric(_read_metric_spec(key, metric), reduced)
             if computed is None or not computed.is_recomputable:
                 self.n_kept_metrics += 1
                 metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
@@ -418,23 +407,41 @@ def _add_edit_to_history(score: JsonObject, edit: JsonObject) -> None:
     score["value"] = edit["value"]
 
 
-def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
-    """Add the event of an edit to the events of a sample, where Inspect itself would put it.
+def _make_column_without_metrics(
+    entry: JsonObject, reduced_scores: Set[tuple[str, str]]
+) -> ScoreColumn:
+    """Make the score column of an entry. Its metrics are recomputed in the entry itself.
 
-    That is at the end of the last span `scorers`, the part in which scorers ran. Without the end of
-    such a span, the event is the last one.
+    Beside columns with a reducer, a column without one has metrics of the single epochs.
+    """
+    scorer, name = leaderboard.get_score_key(entry)
+    reducer = entry.get("reducer")
+    return ScoreColumn(
+        name,
+        scorer=scorer,
+        reducer=reducer,
+        metrics=[],
+        is_unreduced=reducer is None and (scorer, name) in reduced_scores,
+    )
+
+
+def _read_metric_spec(key: str, metric: JsonObject) -> MetricSpec:
+    return MetricSpec(
+        key,
+        name=str(metric.get("name") or key),
+        params=metric.get("params") or {},
+        is_grouped=metric.get("group") == "grouped",
+    )
+
+
+def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
+    """Add the event of an edit to the events of a sample, where Inspect itself would put it: at the
+    end of the last span `scorers`, the part in which scorers ran.
     """
     if not isinstance(sample.get("events"), list):
         sample["events"] = []
     events = sample["events"]
-
     span_id = _find_last_span_of_scorers(events)
-    insert_index = len(events)
-    for index, event in enumerate(events):
-        is_end_of_span = event.get("event") == "span_end" and event.get("id") == span_id
-        if span_id and is_end_of_span:
-            insert_index = index
-
     edit_event = {
         "event": "score_edit",
         "span_id": span_id,
@@ -443,7 +450,18 @@ def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, A
         "score_name": score_name,
         "edit": edit,
     }
-    events.insert(insert_index, edit_event)
+    events.insert(_find_end_of_span(events, span_id), edit_event)
+
+
+def _find_end_of_span(events: Sequence[JsonObject], span_id: Any) -> int:
+    """Return the index of the event that ends a span, or the end of the list if there is none."""
+    end_index = len(events)
+    if not span_id:
+        return end_index
+    for index, event in enumerate(events):
+        if event.get("event") == "span_end" and event.get("id") == span_id:
+            end_index = index
+    return end_index
 
 
 def _find_last_span_of_scorers(events: Sequence[JsonObject]) -> Any:
@@ -537,10 +555,8 @@ def write_reviewed_logs(
         else:
             yield RewrittenFile(path, content)
     if editor.n_kept_metrics:
-        yield Unrepresentable(
-            "metrics that fcreview cannot recompute, and that keep their values",
-            editor.n_kept_metrics,
-        )
+        what = "metrics that fcreview cannot recompute, and that keep their values"
+        yield Unrepresentable(what, editor.n_kept_metrics)
 
 
 @dataclass(slots=True)
@@ -571,10 +587,7 @@ def _plan_edits_of_samples(
 
     Also counts the reviews of samples without a score, which no edit can represent.
     """
-    verdicts_by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
-    for verdict in verdicts:
-        verdicts_by_item[verdict.item_id].append(verdict)
-
+    verdicts_by_item = _group_by_item(verdicts)
     planned = _EditsOfSamples()
     for item in items:
         if item.id not in verdicts_by_item:
@@ -586,6 +599,13 @@ def _plan_edits_of_samples(
         key = _make_sample_key(item.metadata.get("sample"), epoch=item.metadata.get("epoch"))
         planned.by_sample[key] = edits_with_value
     return planned
+
+
+def _group_by_item(verdicts: Sequence[ReviewedVerdict]) -> dict[str, list[ReviewedVerdict]]:
+    verdicts_by_item: dict[str, list[ReviewedVerdict]] = {}
+    for verdict in verdicts:
+        verdicts_by_item.setdefault(verdict.item_id, []).append(verdict)
+    return verdicts_by_item
 
 
 def _plan_edits(

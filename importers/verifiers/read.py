@@ -191,8 +191,8 @@ def _survey_rollouts(files: RunFiles) -> _Survey:
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
     """Yield an item for each rollout of a run, with issues and facts.
 
-    All rollouts are surveyed first, because their rewards show which ones are verdicts: a reward
-    that is always 0 or 1 is one. Files of older versions have another form.
+    All rollouts are surveyed first, because their rewards show which ones are verdicts. Files of
+    older versions have another form.
     """
     files: RunFiles = plan.importer_data
     survey = _survey_rollouts(files)
@@ -200,14 +200,18 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
     yield from report_several_models(files.rollouts, survey.models)
     if files.is_legacy:
         yield from _read_legacy_run(plan, files, survey, category)
-        return
+    else:
+        yield from _read_run(plan, files, survey, category)
 
+
+def _read_run(
+    plan: RunPlan, files: RunFiles, survey: _Survey, category: str
+) -> Iterator[Item | ImportIssue | RunFact]:
+    """Yield the items of a run, in which a rollout is an episode with the traces of agents."""
     user_choice = plan.options.get("verdict_from", "")
     # The rule is about totals of several rewards, which are no verdicts without a threshold.
     rule = choose_pass_rule(user_choice, survey.list_thresholds(), are_verdicts=False)
-    # A threshold that the user chose replaces the reward that is the verdict.
-    is_threshold_chosen = parse_threshold(user_choice) is not None
-    deciding_reward = None if is_threshold_chosen else survey.find_deciding_reward()
+    deciding_reward = _find_deciding_reward(user_choice, survey)
     if deciding_reward is not None:
         yield RunFact("verdict_from", deciding_reward, "the reward is 0 or 1 in all rollouts")
     elif survey.totals:
@@ -220,6 +224,15 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
         else:
             item = _make_item(record, namer.name(record), files, category)
             yield _fill_episode(item, record.value, rule, deciding_reward)
+
+
+def _find_deciding_reward(user_choice: str, survey: _Survey) -> str | None:
+    """Return the name of the reward that is the verdict: one that is always 0 or 1. A threshold
+    that the user chose replaces it.
+    """
+    if parse_threshold(user_choice) is not None:
+        return None
+    return survey.find_deciding_reward()
 
 
 def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category: str) -> Item:
@@ -307,23 +320,21 @@ def _add_prompt(item: Item, episode: JsonObject) -> None:
     It is a text or a list of messages, which a system prompt can precede.
     """
     data = as_object(as_object(episode.get("task")).get("data"))
-    messages: list[Any] = []
-    places: list[str] = []
+    message_by_place: dict[str, Any] = {}
     if data.get("system_prompt"):
-        messages.append({"role": "system", "content": data["system_prompt"]})
-        places.append("task.data.system_prompt")
+        system_prompt = {"role": "system", "content": data["system_prompt"]}
+        message_by_place["task.data.system_prompt"] = system_prompt
 
     prompt = data.get("prompt")
     if isinstance(prompt, str):
-        messages.append({"role": "user", "content": prompt})
-        places.append("task.data.prompt")
+        message_by_place["task.data.prompt"] = {"role": "user", "content": prompt}
     for index, message in enumerate(as_list(prompt)):
-        messages.append(message)
-        places.append(f"task.data.prompt[{index}]")
+        message_by_place[f"task.data.prompt[{index}]"] = message
+    if not message_by_place:
+        return
 
-    conversation = read_messages(messages, places)
-    if messages:
-        fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))
+    conversation = read_messages(list(message_by_place.values()), list(message_by_place))
+    fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))
 
 
 def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:
@@ -396,20 +407,23 @@ def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | 
     rewards = read_rewards(trace)
     _report_unread_rewards(item, trace, rewards)
     for name, reward in rewards.items():
-        criterion = f"{REWARD_PREFIX}{name}"
-        item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
+        _add_official_score(item, f"{REWARD_PREFIX}{name}", reward.score)
 
     total = compute_total(rewards)
     if deciding is None:
         add_reward_verdicts(item, total, rule, by=SCORING)
         return
     if total is not None:
-        item.verdicts.append(Verdict("official", total, criterion=TOTAL_REWARD, by=SCORING))
+        _add_official_score(item, TOTAL_REWARD, total)
     # A rollout without the deciding reward has no verdict.
     if deciding in rewards:
         item.extra.metadata[DECIDING_KEY] = deciding
         item.official = rewards[deciding].score == 1
         item.verdicts.append(Verdict("official", item.official, by=SCORING))
+
+
+def _add_official_score(item: Item, criterion: str, score: float | None) -> None:
+    item.verdicts.append(Verdict("official", score, criterion=criterion, by=SCORING))
 
 
 def _report_unread_rewards(item: Item, trace: JsonObject, rewards: Mapping[str, Reward]) -> None:
@@ -494,8 +508,7 @@ def _add_other_trace(item: Item, trace: JsonObject, agent: str, *, place: str) -
     log = Message(item.n_turns - 1, last_step, role="log", content=text, name=agent)
     item.messages.append(log)
     for name, reward in read_rewards(trace).items():
-        criterion = f"{REWARD_PREFIX}{agent}/{name}"
-        item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
+        _add_official_score(item, f"{REWARD_PREFIX}{agent}/{name}", reward.score)
 
 
 def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) -> None:
@@ -529,19 +542,21 @@ def _list_episode_facts(episode: JsonObject, trace: JsonObject) -> JsonObject:
     if episode.get("errors"):
         facts["episode errors"] = episode["errors"]
     facts[METRICS_KEY] = as_object(trace.get("metrics"))
-
     agent = get_agent_name(trace)
     if agent:
         facts["agent"] = agent
-
-    # The calls of judges are verdicts.
-    info = dict(as_object(trace.get("info")))
-    info.pop("judge_calls", None)
+    info = _get_info_without_judge_calls(trace)
     if info:
         facts["info"] = info
-
     facts[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
     return facts
+
+
+def _get_info_without_judge_calls(trace: JsonObject) -> JsonObject:
+    """Return the further data of a trace. The calls of judges are verdicts instead."""
+    info = dict(as_object(trace.get("info")))
+    info.pop("judge_calls", None)
+    return info
 
 
 def _report_unread_fields(item: Item, trace: JsonObject) -> None:
@@ -596,18 +611,26 @@ def _read_legacy_run(
     if survey.totals:
         yield rule.make_fact()
 
-    per_example = metadata.get("rollouts_per_example")
     namer = RolloutNamer(is_legacy=True)
     for record in read_rollouts(files):
         if isinstance(record, ImportIssue):
             yield record
-            continue
-        item = _make_item(record, namer.name(record), files, category)
-        if is_integer(per_example):
-            item.extra.metadata[PER_EXAMPLE_KEY] = per_example
-        # A rollout without tools of its own has those of the run.
-        rollout = {"tool_defs": metadata.get("tools")} | record.value
-        yield _fill_legacy(item, rollout, rule)
+        else:
+            item = _make_item(record, namer.name(record), files, category)
+            yield _fill_legacy_with_run_data(item, record.value, metadata, rule)
+
+
+def _fill_legacy_with_run_data(
+    item: Item, rollout: JsonObject, metadata: JsonObject, rule: PassRule
+) -> Item:
+    """Fill the item of a rollout, also with what the metadata says about all rollouts of the
+    run.
+    """
+    per_example = metadata.get("rollouts_per_example")
+    if is_integer(per_example):
+        item.extra.metadata[PER_EXAMPLE_KEY] = per_example
+    # A rollout without tools of its own has those of the run.
+    return _fill_legacy(item, {"tool_defs": metadata.get("tools")} | rollout, rule)
 
 
 def _choose_legacy_rule(plan: RunPlan, survey: _Survey, threshold: float | None) -> PassRule:
@@ -686,25 +709,27 @@ def _add_legacy_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
 
 
 def _add_legacy_metadata(item: Item, rollout: JsonObject) -> None:
-    """Set the metadata, the end and the tokens of an item from a rollout of an older version.
-
-    The metadata has the metrics, and all fields that have no other place in the item.
-    """
-    metadata = item.extra.metadata
-    for name in LEGACY_METADATA:
-        if rollout.get(name) is not None:
-            metadata[name] = rollout[name]
-    metrics = as_object(rollout.get("metrics"))
-    metadata[METRICS_KEY] = metrics
-    # Each metric is also a field of the rollout.
-    read_fields = {*LEGACY_READ_FIELDS, *LEGACY_METADATA, *metrics}
-    for name, value in rollout.items():
-        if name not in read_fields and value is not None:
-            metadata[name] = value
-    metadata[ERROR_KEY] = bool(rollout.get("error"))
-
+    """Set the metadata, the end and the tokens of an item from a rollout of an older version."""
+    item.extra.metadata |= _list_legacy_facts(rollout)
     stop = rollout.get("stop_condition")
     item.ended = stop if isinstance(stop, str) else None
     usage = as_object(rollout.get("token_usage"))
     item.tokens_in = _read_count(usage.get("input_tokens"))
     item.tokens_out = _read_count(usage.get("output_tokens"))
+
+
+def _list_legacy_facts(rollout: JsonObject) -> JsonObject:
+    """Return the metrics, and all fields that have no other place in the item."""
+    facts: JsonObject = {}
+    for name in LEGACY_METADATA:
+        if rollout.get(name) is not None:
+            facts[name] = rollout[name]
+    metrics = as_object(rollout.get("metrics"))
+    facts[METRICS_KEY] = metrics
+    # Each metric is also a field of the rollout.
+    read_fields = {*LEGACY_READ_FIELDS, *LEGACY_METADATA, *metrics}
+    for name, value in rollout.items():
+        if name not in read_fields and value is not None:
+            facts[name] = value
+    facts[ERROR_KEY] = bool(rollout.get("error"))
+    return facts

@@ -51,20 +51,27 @@ def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
     if value is None:
         return None
 
-    entries = _find_criteria(value)
-    if entries is None:
-        what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
-        issues.append(ImportIssue(str(path), line=1, what=what))
-        entries = []
-    if len(entries) > MAX_CRITERIA:
-        what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
-        issues.append(ImportIssue(str(path), line=1, what=what))
-
-    criteria = [_read_criterion(entry) for entry in entries[:MAX_CRITERIA]]
+    entries = _list_criteria(value, path, issues)
+    criteria = [_read_criterion(entry) for entry in entries]
     for number, criterion in enumerate(criteria, 1):
         issues.extend(_report_incomplete_criterion(path, number, criterion))
     error = value.get("error")
     return Rubric(criteria, error=error if isinstance(error, str) and error else None)
+
+
+def _list_criteria(value: dict[str, Any], path: Path, issues: list[ImportIssue]) -> list[Any]:
+    """Return the entries with criteria. A missing list, and entries above the limit, are added to
+    `issues`.
+    """
+    entries = _find_criteria(value)
+    if entries is None:
+        what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
+        issues.append(ImportIssue(str(path), line=1, what=what))
+        return []
+    if len(entries) > MAX_CRITERIA:
+        what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
+        issues.append(ImportIssue(str(path), line=1, what=what))
+    return entries[:MAX_CRITERIA]
 
 
 def _report_incomplete_criterion(
@@ -134,25 +141,25 @@ def add_rubric_verdicts(item: Item, rubric: Rubric) -> None:
     so that reviewers can read it.
     """
     for number, criterion in enumerate(rubric.criteria, 1):
-        if criterion.value is None:
-            continue
-        rationale_parts = [criterion.reason, f"criterion: {criterion.text}"]
-        verdict = Verdict(
-            "judge",
-            criterion.value,
-            target=RESPONSE,
-            criterion=f"{CRITERION_PREFIX}{number}",
-            by=JUDGE,
-        )
-        verdict.rationale = "\n".join(part for part in rationale_parts if part)
-        item.verdicts.append(verdict)
-
+        if criterion.value is not None:
+            item.verdicts.append(_make_verdict(number, criterion))
     # The judge itself failed.
     if rubric.error is not None:
         add_failed_verdict(item, "judge", failure=rubric.error, by=JUDGE, target=RESPONSE)
 
     if rubric.criteria:
-        lines = []
-        for number, criterion in enumerate(rubric.criteria, 1):
-            lines.append(f"{number}. {criterion.text}")
+        lines = [f"{number}. {each.text}" for number, each in enumerate(rubric.criteria, 1)]
         item.task_sections.append(TaskSection("Rubric", "\n".join(lines)))
+
+
+def _make_verdict(number: int, criterion: RubricCriterion) -> Verdict:
+    """Make the verdict on a criterion. The criterion is shown below the reason."""
+    rationale_parts = [criterion.reason, f"criterion: {criterion.text}"]
+    return Verdict(
+        "judge",
+        criterion.value,
+        target=RESPONSE,
+        criterion=f"{CRITERION_PREFIX}{number}",
+        rationale="\n".join(part for part in rationale_parts if part),
+        by=JUDGE,
+    )

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, islice, repeat, takewhile
 from typing import Any
 
 from fcreview.importers.bfcl.dataset import DatasetItem, make_dataset_item
@@ -113,24 +113,33 @@ def fill_bfcl_item(
     version = VERSIONS[benchmark]
     dataset_item = _make_dataset_item(item, sample, version)
     record = _make_result_record(item, sample, conversation, version)
-
-    decoder = _choose_decoder(record["result"], sample, config, version)
     context = CategoryContext(
-        version, category=item.category, decoder=decoder, score_file_name="EvalScope"
+        version,
+        category=item.category,
+        decoder=_choose_decoder(record["result"], sample, config, version),
+        score_file_name="EvalScope",
     )
+    inputs = _make_item_inputs(item, sample, dataset_item, official=official)
+    _copy_fields(build_item(context, inputs, record), item)
+    _name_results(item, conversation)
+    _add_reasoning(item, conversation)
 
-    inputs = ItemInputs(
+
+def _make_item_inputs(
+    item: Item, sample: Sample, dataset_item: DatasetItem, *, official: bool | None
+) -> ItemInputs:
+    """Make the inputs of BFCL's importer: the dataset item, the verdict and the place of the
+    record.
+    """
+    return ItemInputs(
         item.id,
         CorrectedItem(dataset_item),
         official=official,
+        # BFCL writes a score entry only for a reply that fails.
         score_entry=_make_score_entry(item, sample) if official is False else None,
         file=item.file,
         position=JsonRecord(item.line, offset=item.offset, length=item.length, value=None),
     )
-
-    _copy_fields(build_item(context, inputs, record), item)
-    _name_results(item, conversation)
-    _add_reasoning(item, conversation)
 
 
 def _copy_fields(built: Item, item: Item) -> None:
@@ -324,15 +333,11 @@ def _make_inference_log(
         add_issue(item, what)
 
     # Missing outputs and questions are empty.
-    outputs_by_step += [[]] * max(n_steps - len(outputs_by_step), 0)
-    questions_by_turn = _collect_questions(conversation)
-    questions_by_turn += [[]] * max(len(result) - len(questions_by_turn), 0)
-
-    first_step = 0
+    remaining_outputs = chain(outputs_by_step, repeat([]))
+    questions_by_turn = chain(_collect_questions(conversation), repeat([]))
     for questions, replies in zip(questions_by_turn, result, strict=False):
-        end_step = first_step + len(replies)
-        yield _make_logged_turn(questions, replies, outputs_by_step[first_step:end_step])
-        first_step = end_step
+        outputs = list(islice(remaining_outputs, len(replies)))
+        yield _make_logged_turn(questions, replies, outputs)
 
 
 def _make_logged_turn(

@@ -180,8 +180,7 @@ def compute_figures(
     """Compute the figures of each metric that EvalScope's report states, or the accuracy without a
     report.
 
-    A metric has a figure for each subset of the benchmark, and means over subsets. A metric that is
-    aggregated in a way that fcreview does not know has a note instead.
+    A metric has a figure for each subset of the benchmark, and means over subsets.
     """
     items_by_subset: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
@@ -196,11 +195,15 @@ def compute_figures(
         if metric.aggregation in MEAN_AGGREGATIONS:
             _fill_figures(figures, items_by_subset, benchmark, metric)
         else:
-            figures.note = (
-                f"fcreview does not compute the aggregation {metric.aggregation}; the report"
-                f" states {metric.figure.score}"
-            )
+            figures.note = _explain_missing_figures(metric)
         yield figures
+
+
+def _explain_missing_figures(metric: StatedMetric) -> str:
+    return (
+        f"fcreview does not compute the aggregation {metric.aggregation}; the report states"
+        f" {metric.figure.score}"
+    )
 
 
 def _fill_figures(
@@ -320,8 +323,8 @@ def get_other_values(item: ScoredItem) -> Mapping[str, Any]:
 
 
 def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:
-    """Compute the score of ACEBench's dialogues, whose steps are items: the share of dialogues with
-    every step right or, for the metric `process_acc`, the mean share of right steps.
+    """Compute the score of ACEBench's dialogues, whose steps are items: the mean score of the
+    dialogues.
 
     EvalScope counts all repeats of a dialogue as one dialogue. None if no step has a verdict.
     """
@@ -334,12 +337,18 @@ def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> S
     known_dialogues = [steps for steps in dialogues.values() if steps]
     if not known_dialogues:
         return None
-    if metric == "process_acc":
-        scores = [round(sum(steps) / len(steps), 3) for steps in known_dialogues]
-    else:
-        scores = [float(all(steps)) for steps in known_dialogues]
+    scores = [_score_dialogue(metric, steps) for steps in known_dialogues]
     mean = round_figure(sum(scores) / len(scores))
     return SubsetScore(subset, mean, num=len(scores), total=len(dialogues))
+
+
+def _score_dialogue(metric: str, steps: Sequence[bool]) -> float:
+    """Return the share of right steps for the metric `process_acc`. For others, 1 if all are right,
+    else 0.
+    """
+    if metric == "process_acc":
+        return round(sum(steps) / len(steps), 3)
+    return float(all(steps))
 
 
 # -- general_fc
@@ -413,26 +422,29 @@ def compute_aggregates(benchmark: str, subsets: Mapping[str, SubsetScore]) -> It
 
 
 def _combine(aggregate: Aggregate, scores: Mapping[str, SubsetScore]) -> SubsetScore:
-    """Compute an aggregate over subsets by its rule.
-
-    The rule is a mean weighted by numbers of samples ("weighted"), a plain mean ("mean"), or a mean
-    with fixed shares. In the last case, with the rule "shares", subsets that did not run count 0;
-    otherwise they are left out.
+    """Compute an aggregate over subsets by its rule: a mean weighted by numbers of samples
+    ("weighted"), a plain mean ("mean"), or a mean with fixed shares.
     """
     present = [scores[name] for name in aggregate.parts if name in scores and scores[name].num > 0]
     if aggregate.rule == "weighted":
         return weigh(aggregate.name, present)
     if aggregate.rule == "mean":
         return average(aggregate.name, present)
+    return _make_mean(aggregate.name, present, _compute_mean_with_shares(aggregate, present))
 
+
+def _compute_mean_with_shares(aggregate: Aggregate, present: Sequence[SubsetScore]) -> float:
+    """Compute the mean of subsets with fixed shares.
+
+    With the rule "shares", subsets that did not run count 0. With any other, they are left out.
+    """
     share_by_part = dict(zip(aggregate.parts, aggregate.shares, strict=True))
     weighted_sum = sum(share_by_part[score.name] * score.score for score in present)
     if aggregate.rule == "shares":
         sum_of_shares = sum(aggregate.shares)
     else:
         sum_of_shares = sum(share_by_part[score.name] for score in present)
-    mean = weighted_sum / sum_of_shares if sum_of_shares else 0.0
-    return _make_mean(aggregate.name, present, mean)
+    return weighted_sum / sum_of_shares if sum_of_shares else 0.0
 
 
 # -- rows of the metrics table

@@ -163,22 +163,27 @@ def _shorten(text: str) -> str:
 def _read_server_call(part: dict[str, Any]) -> ServerCall:
     """Read a call that the provider's server made and answered itself, such as a web search."""
     name = str(part.get("name") or part.get("tool_type") or "")
-    error = part.get("error")
-    result = part.get("result")
-    texts = [f"error: {error}"] if error else []
-    # Only no result is left out, not a result such as 0 or false.
-    if result not in (None, ""):
-        result_text = result if isinstance(result, str) else to_json_text(result)
-        texts.append(result_text)
-
     server = part.get("context")
     return ServerCall(
         call=ParsedToolCall(name, _read_server_arguments(part.get("arguments"))),
-        result="\n".join(texts),
+        result=_join_error_and_result(part),
         tool_type=str(part.get("tool_type") or "server tool"),
         server=server if isinstance(server, str) and server else None,
-        is_error=bool(error),
+        is_error=bool(part.get("error")),
     )
+
+
+def _join_error_and_result(part: dict[str, Any]) -> str:
+    """Return the error and the result of a call, one below the other."""
+    texts = []
+    error = part.get("error")
+    if error:
+        texts.append(f"error: {error}")
+    result = part.get("result")
+    # Only no result is left out, not a result such as 0 or false.
+    if result not in (None, ""):
+        texts.append(result if isinstance(result, str) else to_json_text(result))
+    return "\n".join(texts)
 
 
 def _read_server_arguments(arguments: Any) -> dict[str, Any]:

@@ -45,23 +45,26 @@ def find_incident(sample: dict[str, Any], *, has_scorer_error: bool = False) -> 
     """Find out why a sample has no answer, or which limit it used up. None if nothing is known.
 
     The error of the sample counts first, unless a scorer raised it (`has_scorer_error`), because
-    then the model had answered. An empty reply is only a weak sign.
+    then the model had answered.
     """
     error = sample.get("error")
     if isinstance(error, dict) and not has_scorer_error:
         return make_error_incident(_describe_error(error), "error")
-
     output = as_object(sample.get("output"))
     if output.get("error"):
         return make_error_incident(output["error"], OUTPUT_ERROR)
+    return _find_incident_of_reply(output, sample.get("limit"))
 
+
+def _find_incident_of_reply(output: dict[str, Any], limit: Any) -> Incident | None:
+    """Find out whether the model stopped early, a limit stopped the sample, or the reply is empty,
+    which is only a weak sign.
+    """
     choice = next(iter(list_objects(output.get("choices"))), {})
     text = get_text_without_reasoning(as_object(choice.get("message")).get("content"))
     incident = find_finish_reason_incident(choice.get("stop_reason"), text, STOP_REASON)
     if incident is not None:
         return incident
-
-    limit = sample.get("limit")
     if isinstance(limit, dict):
         return make_incident("limit", _describe_limit(limit), "limit")
     if _is_empty_reply(output, choice, text):

@@ -645,19 +645,11 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
     Returns the other fields of the log, and the place of each sample in the file. If the file is
     cut off, no places are returned, so that the samples are read in the order of the file.
     """
-    stream = _make_json_stream(file)
     header: dict[str, Any] = {}
     places: list[_JsonSamplePlace] = []
     cut_off_reason = ""
     try:
-        for key in stream.iterate_keys():
-            if key == "samples" and stream.peek_after_space() == b"[":
-                places += _read_sample_places(stream)
-                continue
-            text = stream.read_value(MAX_HEADER_BYTES)
-            if text is None:
-                continue  # The field is too large.
-            header[key] = parse_json(text, path, [])
+        _read_fields_and_places(_make_json_stream(file), path, header, places)
     except JsonStreamError as error:
         cut_off_reason = str(error)
 
@@ -666,6 +658,23 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
     if cut_off_reason:
         return header, []
     return header, places
+
+
+def _read_fields_and_places(
+    stream: JsonStream, path: Path, header: dict[str, Any], places: list[_JsonSamplePlace]
+) -> None:
+    """Add the fields of a log to `header`, and the places of its samples to `places`.
+
+    If the file is cut off, what was read until then stays, and JsonStreamError is raised.
+    """
+    for key in stream.iterate_keys():
+        if key == "samples" and stream.peek_after_space() == b"[":
+            places += _read_sample_places(stream)
+            continue
+        text = stream.read_value(MAX_HEADER_BYTES)
+        # A field that is too large has no text.
+        if text is not None:
+            header[key] = parse_json(text, path, [])
 
 
 def _read_sample_places(stream: JsonStream) -> list[_JsonSamplePlace]:

@@ -110,15 +110,13 @@ def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Red
     epochs_by_sample: defaultdict[str, list[EpochValue]] = defaultdict(list)
     for epoch in values:
         epochs_by_sample[epoch.sample].append(epoch)
+    return [_reduce_sample(column, epochs) for epochs in epochs_by_sample.values()]
 
-    reduced_scores = []
-    for epochs in epochs_by_sample.values():
-        value = reduce_epochs([epoch.value for epoch in epochs], column.reducer)
-        first_epoch = epochs[0]
-        reduced_scores.append(
-            ReducedScore(_select_column_value(value, column), first_epoch.metadata)
-        )
-    return reduced_scores
+
+def _reduce_sample(column: ScoreColumn, epochs: Sequence[EpochValue]) -> ReducedScore:
+    """Combine the epochs of one sample. The metadata are those of the first epoch."""
+    value = reduce_epochs([epoch.value for epoch in epochs], column.reducer)
+    return ReducedScore(_select_column_value(value, column), epochs[0].metadata)
 
 
 def _select_column_value(value: Any, column: ScoreColumn) -> Any:
@@ -420,15 +418,21 @@ def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) ->
     name = str(metric.get("name"))
     params = metric.get("params") or {}
     groups = _group_by_metadata(spec, scored, settings.key)
-    if settings.is_name_of_all_groups(spec.name):
-        if settings.covers_all_samples:
-            return _compute_simple_metric(name, params, scored)
-        return _compute_mean_of_groups(name, params, groups.values())
+    if not settings.is_name_of_all_groups(spec.name):
+        return _compute_simple_metric(name, params, _find_group(groups, settings, spec.name))
+    if settings.covers_all_samples:
+        return _compute_simple_metric(name, params, scored)
+    return _compute_mean_of_groups(name, params, groups.values())
 
+
+def _find_group(
+    groups: Mapping[Any, list[ReducedScore]], settings: _GroupSettings, name: str
+) -> list[ReducedScore]:
+    """Return the samples of a group by its name. Raises NotRecomputable for an unknown name."""
     for metadata_value, members in groups.items():
-        if settings.make_group_name(metadata_value) == spec.name:
-            return _compute_simple_metric(name, params, members)
-    raise NotRecomputable(spec.name)
+        if settings.make_group_name(metadata_value) == name:
+            return members
+    raise NotRecomputable(name)
 
 
 def _group_by_metadata(
@@ -537,14 +541,13 @@ def _compute_clustered_error(
 ) -> float:
     """Compute the standard error of a mean whose samples depend on each other within clusters.
 
-    Samples are in one cluster if their metadata has the same value of `cluster_key`. As in Inspect,
-    the deviations from the mean are added up within each cluster, and the squares of these sums
-    replace the squares of the single deviations.
+    As in Inspect, the deviations from the mean are added up within each cluster, and the squares of
+    these sums replace the squares of the single deviations.
 
     Args:
         numbers: The value of each sample.
         scored: The samples with their metadata.
-        cluster_key: The key in the metadata.
+        cluster_key: The key in the metadata. Samples with the same value are in one cluster.
     """
     center = compute_mean(numbers)
     if not math.isfinite(center):
@@ -552,18 +555,20 @@ def _compute_clustered_error(
 
     deviations_by_cluster: defaultdict[str, list[float]] = defaultdict(list)
     for number, score in zip(numbers, scored, strict=True):
-        if cluster_key not in score.metadata:
-            raise NotRecomputable(
-                f"stderr: the metadata of a sample does not contain {cluster_key}"
-            )
-        cluster = str(score.metadata[cluster_key])
-        deviations_by_cluster[cluster].append(number - center)
-
+        deviations_by_cluster[_get_cluster(score, cluster_key)].append(number - center)
     n_clusters = len(deviations_by_cluster)
     if n_clusters < 2:
         return 0.0
-    squares = math.fsum(math.fsum(deviations) ** 2 for deviations in deviations_by_cluster.values())
-    return math.sqrt(n_clusters / (n_clusters - 1) * squares) / len(numbers)
+    sums = [math.fsum(deviations) for deviations in deviations_by_cluster.values()]
+    sum_of_squares = math.fsum(each**2 for each in sums)
+    return math.sqrt(n_clusters / (n_clusters - 1) * sum_of_squares) / len(numbers)
+
+
+def _get_cluster(score: ReducedScore, cluster_key: str) -> str:
+    """Return the cluster of a sample. Raises NotRecomputable if its metadata does not name it."""
+    if cluster_key not in score.metadata:
+        raise NotRecomputable(f"stderr: the metadata of a sample does not contain {cluster_key}")
+    return str(score.metadata[cluster_key])
 
 
 def recompute_metrics_of_column(

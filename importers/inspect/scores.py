@@ -131,8 +131,8 @@ def read_scores(
 def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
     """Read a score of a sample: its official state, and the edits that users of Inspect made.
 
-    The history lists all states. An entry with provenance, which says who made it, is an edit. The
-    first one without provenance is the official state. If all are edits, a person added the score.
+    The history lists all states. The first one that is no edit is the official state. If all are
+    edits, a person added the score.
     """
     current = _read_state(score, ScoreState())
     history = list_objects(score.get("history"))
@@ -145,6 +145,7 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
     for entry in history:
         # An entry names only the fields that it changes.
         state = _read_state(entry, state)
+        # An entry with provenance, which says who made it, is an edit.
         provenance = entry.get("provenance")
         if isinstance(provenance, dict):
             edits.append(_read_edit(entry, provenance, state))
@@ -198,18 +199,21 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
         "metadata": before.metadata,
     }
     fields |= {name: value for name, value in entry.items() if value != UNCHANGED}
-
-    metadata = fields["metadata"]
-    reason = _to_optional_text(fields["reason"])
-    if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
-        reason = str(metadata["unscored_reason"])
     return ScoreState(
         to_json_value(fields["value"]),
         answer=_to_optional_text(fields["answer"]),
         explanation=_to_optional_text(fields["explanation"]),
-        reason=reason,
-        metadata=metadata,
+        reason=_find_reason(fields["reason"], fields["metadata"]),
+        metadata=fields["metadata"],
     )
+
+
+def _find_reason(written: Any, metadata: Any) -> str | None:
+    """Return why a sample was not scored, which the metadata may say instead of the score."""
+    reason = _to_optional_text(written)
+    if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
+        return str(metadata["unscored_reason"])
+    return reason
 
 
 def _to_optional_text(value: Any) -> str | None:
@@ -399,16 +403,21 @@ def add_score_verdicts(
     for name, state in official_states.items():
         _add_verdicts_of_score(item, name, state, log_scores)
         _add_score_metadata(item, name, state, log_scores)
+    if not official_states and item.rule is None and item.rule_note is None:
+        item.rule_note = "the log has no score for this sample"
 
     primary_state = official_states.get(log_scores.primary or "")
     _set_error_type_and_difference(item, sample, primary_state, log_scores, conversation)
+    for score in scores.values():
+        item.extra.recorded_reviews += _convert_edits(score, log_scores)
 
-    for name, score in scores.items():
-        for edit in score.edits:
-            review = _convert_edit_to_review(name, edit, log_scores, score.official)
-            item.extra.recorded_reviews.append(review)
-    if not official_states and item.rule is None and item.rule_note is None:
-        item.rule_note = "the log has no score for this sample"
+
+def _convert_edits(score: SampleScore, log_scores: LogScores) -> list[RecordedReview]:
+    """Convert the edits of a score to reviews."""
+    return [
+        _convert_edit_to_review(score.name, edit, log_scores, score.official)
+        for edit in score.edits
+    ]
 
 
 def _store_scores(
@@ -434,17 +443,15 @@ def _store_scores(
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
     """Add the verdicts that follow from the official state of a score.
 
-    The primary score, or the first of a judge, gives the verdict on the item, if its value means
-    pass or fail. All scores give a verdict on a criterion of their own; a score that is an object
-    has a criterion for each key.
+    A score that decides gives the verdict on the item, if its value means pass or fail. All scores
+    give a verdict on a criterion of their own; a score that is an object has a criterion for each
+    key.
     """
     source: SourceName = "judge" if name in log_scores.judges else "official"
     author = log_scores.get_score_author(name)
     rationale = _make_rationale(state)
     verdict = log_scores.to_verdict(name, state.value)
-    is_first_of_judge = source == "judge" and item.judge is None
-    may_decide = name == log_scores.primary or is_first_of_judge
-    decides = verdict is not None and may_decide
+    decides = verdict is not None and _may_decide(item, name, log_scores)
     if decides:
         item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=author))
         if source == "judge":
@@ -456,6 +463,14 @@ def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores:
         item.verdicts.append(
             Verdict(source, value, criterion=criterion, rationale=rationale, by=author)
         )
+
+
+def _may_decide(item: Item, name: str, log_scores: LogScores) -> bool:
+    """Whether a score may give the verdict on the item: the primary score, and the first of a
+    judge.
+    """
+    is_first_of_judge = name in log_scores.judges and item.judge is None
+    return name == log_scores.primary or is_first_of_judge
 
 
 def _add_score_metadata(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
@@ -563,15 +578,21 @@ def _set_error_type_and_difference(
 
     state = primary_state or ScoreState()
     score_value = log_scores.get_deciding_value(log_scores.primary or "", state.value)
-    item.error_type = _choose_error_type(sample, score_value, conversation)
-    source: SourceName = "official" if item.official is not None else "judge"
-    for verdict in item.verdicts:
-        is_on_item = verdict.target == ITEM and verdict.criterion == CORRECT
-        if is_on_item and verdict.source == source:
-            verdict.error_type = item.error_type
-
+    _set_error_type(item, _choose_error_type(sample, score_value, conversation))
     if item.first_difference is None:
         _set_first_difference(item, state)
+
+
+def _set_error_type(item: Item, error_type: str) -> None:
+    """Set the error type of a failing item and of the verdict that decides: the official one or,
+    without it, that of the judge.
+    """
+    item.error_type = error_type
+    deciding_source: SourceName = "official" if item.official is not None else "judge"
+    for verdict in item.verdicts:
+        is_on_item = verdict.target == ITEM and verdict.criterion == CORRECT
+        if is_on_item and verdict.source == deciding_source:
+            verdict.error_type = error_type
 
 
 def _set_first_difference(item: Item, state: ScoreState) -> None:
@@ -596,28 +617,31 @@ def _choose_error_type(
     """Choose the error type of a failed sample: the most exact reason that is known, so the order
     of the checks matters.
 
-    `score_value` is the value of the score that gives the verdict. In Inspect, "N" means no answer
-    and "P" partly correct.
+    `score_value` is the value of the score that gives the verdict.
     """
     if isinstance(sample.get("error"), dict):
         return SAMPLE_ERROR
     limit = as_object(sample.get("limit")).get("type")
     if limit:
         return f"limit:{limit}"
+    # In Inspect, "N" means no answer.
     if score_value == "N":
         return "no_answer"
-
     stop_reason = _get_stop_reason(sample)
     if stop_reason in ("max_tokens", "model_length", "content_filter"):
         return f"stopped:{stop_reason}"
-    is_fraction = isinstance(score_value, float) and 0 < score_value < 1
-    if score_value == "P" or is_fraction:
+    if _is_partly_correct(score_value):
         return "partial"
     if any(call.decode_error for call in conversation.calls):
         return "invalid_arguments"
     if conversation.tool_errors:
         return f"tool_error:{conversation.tool_errors[-1]}"
     return "incorrect"
+
+
+def _is_partly_correct(score_value: Any) -> bool:
+    """Whether a score means partly correct: Inspect's "P", or a number between 0 and 1."""
+    return score_value == "P" or (isinstance(score_value, float) and 0 < score_value < 1)
 
 
 def _get_stop_reason(sample: Mapping[str, Any]) -> Any:
@@ -642,25 +666,30 @@ def _convert_edit_to_review(
     verdict = log_scores.to_verdict(score_name, edit.state.value)
     is_item_verdict = score_name == log_scores.primary and verdict is not None
     part = _find_reviewed_part(score_name, is_item_verdict=is_item_verdict)
-
-    # An edit can also change only the reason. Then the review has no verdict.
-    value = None
-    if edit.changes_value:
-        value = _find_reviewed_value(edit, verdict, official, is_item_verdict=is_item_verdict)
-    # An edit that fcreview exported names the events of its reviews.
-    own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
-
-    return RecordedReview(
+    review = RecordedReview(
         "inspect",
         author=edit.author,
-        # A review has no object as its verdict, so an object is JSON text.
-        verdict=to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value),
+        verdict=None,
         target=part.target,
         criterion=part.criterion,
         reason=edit.reason,
         time=edit.time,
-        events=[str(event) for event in as_list(own_metadata.get("events"))],
+        events=_list_events(edit),
     )
+    # An edit that changes only the reason gives a review without a verdict.
+    if edit.changes_value:
+        value = _find_reviewed_value(edit, verdict, official, is_item_verdict=is_item_verdict)
+        # A review has no object as its verdict, so an object is JSON text.
+        review.verdict = (
+            to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
+        )
+    return review
+
+
+def _list_events(edit: ScoreEdit) -> list[str]:
+    """Return the events of reviews that an edit names, because fcreview exported it."""
+    own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
+    return [str(event) for event in as_list(own_metadata.get("events"))]
 
 
 def _find_reviewed_part(score_name: str, *, is_item_verdict: bool) -> ScoredPart:

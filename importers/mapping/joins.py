@@ -102,13 +102,16 @@ def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
                 loaded.issues.append(reading)
                 continue
             if loaded.n_rows >= MAX_ROWS:
-                what = f"join {join.name}: more than {MAX_ROWS:,} rows. The others were skipped"
-                loaded.issues.append(ImportIssue(str(path), what=what, severity="error"))
+                loaded.issues.append(_make_limit_issue(join, path))
                 return loaded
-
             loaded.n_rows += 1
             _add_row(loaded, reading, values)
     return loaded
+
+
+def _make_limit_issue(join: Join, path: Path) -> ImportIssue:
+    what = f"join {join.name}: more than {MAX_ROWS:,} rows. The others were skipped"
+    return ImportIssue(str(path), what=what, severity="error")
 
 
 def _add_row(loaded: LoadedJoin, record: MappedRecord, values: Sequence[Value]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_list, as_object
-from fcreview.importers.dialects.values import parse_arguments
+from fcreview.importers.dialects.values import Arguments, parse_arguments
 from fcreview.importers.nemo_gym.rollouts import (
     REQUEST,
     JsonObject,
@@ -179,8 +179,6 @@ def _read_expected_action(action: JsonObject, written: Any, file: str | None) ->
 def _add_calls(golden: Golden, written_calls: list[Any]) -> None:
     """Set the calls of a golden answer from the written ones. Malformed parts are added to
     `golden.problems`.
-
-    Each golden argument accepts exactly the written value.
     """
     calls: list[Call] = []
     for written in written_calls:
@@ -190,16 +188,22 @@ def _add_calls(golden: Golden, written_calls: list[Any]) -> None:
             golden.problems.append("a golden call has no name")
             name = ""
         arguments = parse_arguments(fields.get("arguments"))
-        call = Call("golden", name, arguments=None, index=len(calls), raw=arguments.raw)
         if arguments.value is None:
             golden.problems.append(f"the arguments of the golden call {name} {arguments.problem}")
-            call.decode_error = f"the arguments {arguments.problem}"
-        else:
-            call.arguments = {
-                parameter: AcceptedValues([value]) for parameter, value in arguments.value.items()
-            }
-        calls.append(call)
+        calls.append(_make_golden_call(name, arguments, index=len(calls)))
     golden.calls = calls
+
+
+def _make_golden_call(name: str, arguments: Arguments, *, index: int) -> Call:
+    """Make a golden call. Each of its arguments accepts exactly the written value."""
+    call = Call("golden", name, arguments=None, index=index, raw=arguments.raw)
+    if arguments.value is None:
+        call.decode_error = f"the arguments {arguments.problem}"
+    else:
+        call.arguments = {
+            parameter: AcceptedValues([value]) for parameter, value in arguments.value.items()
+        }
+    return call
 
 
 @dataclass(slots=True)

@@ -115,19 +115,23 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
         return None
 
     record = _parse_object(raw)
-    if not record:
-        return None
-    if path.name == "reward.json":
-        new_record = _replace_reward(record, reward)
-    elif "trial_name" in record:
-        # The result of a trial.
-        new_record = _replace_reward_of_result(record, reward)
-    elif as_object(record.get("extra")):
-        # A trajectory.
-        new_record = _replace_reward_of_trajectory(record, reward)
-    else:
+    new_record = _replace_reward_in_record(path, record, reward) if record else None
+    if new_record is None:
         return None
     return dump_with_layout_of(new_record, raw)
+
+
+def _replace_reward_in_record(path: Path, record: JsonObject, reward: float) -> JsonObject | None:
+    """Return the object in a JSON file with a new reward, or None if it has no reward."""
+    if path.name == "reward.json":
+        return _replace_reward(record, reward)
+    is_trial_result = "trial_name" in record
+    if is_trial_result:
+        return _replace_reward_of_result(record, reward)
+    is_trajectory_with_rewards = bool(as_object(record.get("extra")))
+    if is_trajectory_with_rewards:
+        return _replace_reward_of_trajectory(record, reward)
+    return None
 
 
 def _replace_reward_of_result(record: JsonObject, reward: float) -> JsonObject:

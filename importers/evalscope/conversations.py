@@ -57,12 +57,14 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
         if fields.get("role") == "assistant":
             has_own_calls = bool(fields.get("tool_calls"))
             last_reply = None if has_own_calls else fields
-
         call_of_result = call_by_id.get(to_text(fields.get("tool_call_id")))
         if call_of_result is not None and last_reply is not None:
-            earlier_calls = as_list(last_reply.get("tool_calls"))
-            last_reply["tool_calls"] = [*earlier_calls, call_of_result]
+            _append_call(last_reply, call_of_result)
     return copies
+
+
+def _append_call(reply: JsonObject, call: Any) -> None:
+    reply["tool_calls"] = [*as_list(reply.get("tool_calls")), call]
 
 
 def _collect_traced_calls(trace: JsonObject) -> dict[str, JsonObject]:
@@ -139,9 +141,6 @@ def fill_decision_item(item: Item, sample: Sample, conversation: ParsedConversat
 def fill_claims_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
     """Fill an item of MCP-Atlas, in which a judge checks whether the answer contains certain
     claims.
-
-    The dataset also has a trajectory, one possible way to the answer. Its calls are shown as golden
-    calls, but a difference from them is no error.
     """
     fill_conversation(item, conversation)
     metadata = sample.metadata
@@ -151,12 +150,20 @@ def fill_claims_item(item: Item, sample: Sample, conversation: ParsedConversatio
         lines = "\n".join(f"- {claim}" for claim in claims)
         item.extra.golden_reply = f"claims that the answer must contain:\n{lines}"
     item.extra.final_answer = sample.reply_text
-    item.golden = _read_golden_trajectory(item, metadata.get("trajectory"))
+    _compare_with_trajectory(item, metadata.get("trajectory"))
+    item.golden_hash = answer_hash(claims)
+    item.rule_note = JUDGED_CLAIMS
+
+
+def _compare_with_trajectory(item: Item, trajectory: Any) -> None:
+    """Compare the calls with those of the dataset's trajectory, one possible way to the answer.
+
+    Its calls are shown as golden calls, but a difference from them is no error.
+    """
+    item.golden = _read_golden_trajectory(item, trajectory)
     item.pairs = align_calls_by_turn(item.golden, item.predicted)
     item.extra.uncounted_states = REFERENCE_ONLY
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    item.golden_hash = answer_hash(claims)
-    item.rule_note = JUDGED_CLAIMS
 
 
 def _list_texts(item: Item, metadata: JsonObject, name: str) -> list[str]:

@@ -404,12 +404,7 @@ def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
 
     Its first record shows what it is, and its name has the benchmark and the subset.
     """
-    # Each sample has an index, so a file without this key is none of EvalScope's. Null bytes are
-    # removed, because UTF-16 has one in each ASCII character.
-    head = _read_head(path, HEAD_BYTES).replace("\0", "")
-    if '"index"' not in head:
-        return
-    kind = _find_kind(path)
+    kind = _find_kind(path) if _may_have_samples(path) else None
     if kind is None:
         return
 
@@ -418,14 +413,19 @@ def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
         subset = SubsetFiles(subset_name, review=path)
     else:
         subset = SubsetFiles(subset_name, prediction=path)
-
     files = BenchmarkFiles(benchmark, (subset,), report=None, config=TaskConfig())
     plan = _make_plan(path.parent, path.parent.name, files)
     plan.run.path = str(path)
     plan.reason = f"the first record is one of EvalScope's {kind}"
-
     found.plans.append(plan)
     found.claimed.add(path)
+
+
+def _may_have_samples(path: Path) -> bool:
+    """Whether the start of a file has the key `index`, which each sample of EvalScope has."""
+    # Null bytes are removed, because UTF-16 has one in each ASCII character.
+    head = _read_head(path, HEAD_BYTES).replace("\0", "")
+    return '"index"' in head
 
 
 def _read_head(path: Path, n_bytes: int) -> str:

@@ -146,7 +146,7 @@ class _Candidate:
                 with open_log(path) as opened:
                     is_finished = is_finished and _is_finished(opened)
                     n_samples += _count_samples(opened)
-                    columns += as_list(as_object(opened.header.get("results")).get("scores"))
+                    columns += _list_score_columns(opened)
             except UnreadableLog:
                 is_finished = False
 
@@ -184,6 +184,10 @@ def _count_samples(log: InspectLog) -> int:
         return log.n_samples
     completed = as_object(log.header.get("results")).get("completed_samples")
     return completed if isinstance(completed, int) else 0
+
+
+def _list_score_columns(log: InspectLog) -> list[Any]:
+    return as_list(as_object(log.header.get("results")).get("scores"))
 
 
 def _read_time(log: FoundLog) -> tuple[int, ...]:

@@ -261,25 +261,18 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
     """Make the import plan of a run from the log that was chosen among its attempts and copies."""
     log = chosen.log
     path = log.path
-    run_path = path
-    if log.is_in_parts:
-        run_path = _find_shards_folder(path) or path
-
-    model = remove_control_characters(str(log.fields.get("model") or "unknown model"))
     run = Run(
         benchmark="inspect",
         generation=get_task_name(log.fields),
         language="en",
-        model=model,
-        path=str(run_path),
+        model=remove_control_characters(str(log.fields.get("model") or "unknown model")),
+        path=str(_find_run_path(log)),
         needs_dataset=False,
     )
-
     plan = RunPlan(
         run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)"
     )
     plan.needs_scores = False
-
     if path.is_dir():
         _set_unpacked_files(plan, path)
     if run.generation == BFCL:
@@ -287,6 +280,13 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
     if chosen.skipped:
         plan.issues.append(_make_skipped_issue(chosen, path))
     return plan
+
+
+def _find_run_path(log: FoundLog) -> Path:
+    """Return the path of a log or, if the log is in parts, the folder of these."""
+    if log.is_in_parts:
+        return _find_shards_folder(log.path) or log.path
+    return log.path
 
 
 def _set_unpacked_files(plan: RunPlan, folder: Path) -> None:

@@ -243,20 +243,23 @@ def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[Sc
     reduced_scores = {get_score_key(column) for column in stored_columns if column.get("reducer")}
     columns = []
     for stored in stored_columns:
-        score_key = get_score_key(stored)
-        scorer, name = score_key
-        reducer = stored.get("reducer")
-        column = ScoreColumn(
-            name,
-            scorer,
-            reducer=reducer if isinstance(reducer, str) else None,
-            metrics=[_parse_metric_spec(metric) for metric in list_objects(stored.get("metrics"))],
-            is_unreduced=reducer is None and score_key in reduced_scores,
-            n_recorded=stored.get("n_scored"),
-            n_in_file=stored.get("n_scored_in_file"),
-        )
-        columns.append(column)
+        has_reduced_column = get_score_key(stored) in reduced_scores
+        columns.append(_parse_score_column(stored, has_reduced_column=has_reduced_column))
     return columns
+
+
+def _parse_score_column(stored: Mapping[str, Any], *, has_reduced_column: bool) -> ScoreColumn:
+    scorer, name = get_score_key(stored)
+    reducer = stored.get("reducer")
+    return ScoreColumn(
+        name,
+        scorer,
+        reducer=reducer if isinstance(reducer, str) else None,
+        metrics=[_parse_metric_spec(metric) for metric in list_objects(stored.get("metrics"))],
+        is_unreduced=reducer is None and has_reduced_column,
+        n_recorded=stored.get("n_scored"),
+        n_in_file=stored.get("n_scored_in_file"),
+    )
 
 
 def get_score_key(column: Mapping[str, Any]) -> tuple[str, str]:
@@ -318,11 +321,8 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
         return
     yield build_pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
 
-    counts: Counter[str] = Counter()
-    for item in checked:
-        cause = item.metadata.get("cause")
-        if cause:
-            counts[str(cause)] += 1
+    causes = [item.metadata.get("cause") for item in checked]
+    counts = Counter(str(cause) for cause in causes if cause)
     for cause_name, count in counts.most_common():
         yield Metric(
             RECOMPUTED_TABLE, f"verdicts differ: {cause_name}", value=count, unit="count", level=1
@@ -642,14 +642,16 @@ def _compute_primary_values(
     samples_without_verdict = {
         reviewed.sample for reviewed in reviewed_values if reviewed.value is MISSING
     }
+    known = [
+        reviewed for reviewed in reviewed_values if reviewed.sample not in samples_without_verdict
+    ]
+
     recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
-    known = []
     complete = []
     for reviewed in reviewed_values:
         if reviewed.sample in samples_without_verdict:
             complete.append(recorded_by_item.get(reviewed.item, reviewed))
         else:
-            known.append(reviewed)
             complete.append(reviewed)
     return ColumnValues(known, complete=complete, is_recorded=known == recorded_values)
 
@@ -721,17 +723,16 @@ def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMe
     scale = log_metrics.get_scale(name)
     recorded_verdict = scale.to_verdict(recorded)
     verdict = _find_score_verdict(item, is_judged=log_metrics.is_judged)
-
-    # The score of a judge is itself the verdict, so it stays without a verdict on the item.
-    lost_verdict = verdict is None and recorded_verdict is not None
-    if lost_verdict and not log_metrics.is_judged:
-        return MISSING
+    if verdict is None:
+        # The score of a judge is itself the verdict, so it stays without a verdict on the item.
+        if recorded_verdict is not None and not log_metrics.is_judged:
+            return MISSING
+        return _apply_override_to_value(item, name, recorded, scale)
 
     # A value that means neither pass nor fail is replaced only by a review.
     is_replaceable = recorded_verdict is not None or item.overrides.get(ITEM_CORRECT) is not None
-    if verdict is not None and verdict is not recorded_verdict and is_replaceable:
+    if verdict is not recorded_verdict and is_replaceable:
         return _convert_verdict(recorded, verdict, scale)
-
     return _apply_override_to_value(item, name, recorded, scale)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fcreview.importers.inspect.log import ArchiveLog, InspectLog, UnreadableLog, open_log
 from fcreview.importers.inspect.read import (
@@ -63,15 +64,7 @@ def split_run(plan: RunPlan) -> list[RunPart]:
     paths = list_log_paths(plan)
     if len(paths) != 1:
         return []
-    try:
-        with open_log(paths[0]) as log:
-            if log.archive is None or not log.archive.has_summaries:
-                return []
-            members = log.archive.reader.members
-            sizes = {name: members[name].file_size for name in log.archive.ordered_names}
-    except UnreadableLog:
-        return []
-
+    sizes = _measure_samples(paths[0])
     n_parts = min(sum(sizes.values()) // PART_BYTES, MAX_PARTS)
     if n_parts < 2:
         return []
@@ -84,6 +77,18 @@ def split_run(plan: RunPlan) -> list[RunPart]:
         replace(part, selection=SamplesOfPart(part.selection, statistics))
         for part in group_into_parts(sizes, n_parts)
     ]
+
+
+def _measure_samples(path: Path) -> dict[str, int]:
+    """Return the bytes of each sample in an archive with summaries. Empty for any other file."""
+    try:
+        with open_log(path) as log:
+            if log.archive is None or not log.archive.has_summaries:
+                return {}
+            members = log.archive.reader.members
+            return {name: members[name].file_size for name in log.archive.ordered_names}
+    except UnreadableLog:
+        return {}
 
 
 def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:

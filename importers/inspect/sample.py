@@ -87,15 +87,19 @@ def fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
     _report_omitted_fields(sample, reader.omitted)
     sample.value = {name: sample.parse_field(text) for name, text in reader.texts.items()}
     _resolve_attachments(sample, AttachmentResolver(reader.attachments, reader.budget))
-
-    # Without replies in the messages, the model's replies are only in the events.
-    messages = list_objects(sample.value.get("messages"))
-    if not any(message.get("role") == "assistant" for message in messages):
+    if not _has_reply(sample):
+        # Then the model's replies are only in the events.
         limit = f"{MAX_WHOLE_BYTES >> 20} MB"
         what = f"the sample has more than {limit}, so replies in its events may be missing"
         notice = ImportIssue(sample.file, sample.line, what=what, severity="notice")
         sample.issues.append(notice)
     return sample
+
+
+def _has_reply(sample: LogSample) -> bool:
+    """Whether a message of a sample is a reply of the model."""
+    messages = list_objects(sample.value.get("messages"))
+    return any(message.get("role") == "assistant" for message in messages)
 
 
 class _LargeSampleReader:

@@ -68,17 +68,21 @@ class SharedReader:
         if is_large or find_format(path, pattern) == "parquet":
             return read_mapped_records(path, self.base, pattern)
 
-        version = FileVersion.find(path)
-        file = self._files.get(path)
-        is_kept = file is not None and file.version == version and run in file.records_by_run
-        if file is None or not is_kept:
-            file = self._read_file(path, pattern, version)
+        file = self._get_file(path, pattern, run)
         # Each run needs its records once, so they are kept no longer. If the run is imported again,
         # the file is read again.
         records = file.records_by_run.pop(run, [])
         if not file.records_by_run:
             self._files.pop(path, None)
         return [*file.issues, *records]
+
+    def _get_file(self, path: Path, pattern: FilePattern, run: RunKey) -> _SharedFile:
+        """Return the kept file, or read it if it changed or does not have the run's records."""
+        version = FileVersion.find(path)
+        file = self._files.get(path)
+        if file is not None and file.version == version and run in file.records_by_run:
+            return file
+        return self._read_file(path, pattern, version)
 
     def _read_file(self, path: Path, pattern: FilePattern, version: FileVersion) -> _SharedFile:
         """Read a file and keep its records, so that other runs need not read it again.

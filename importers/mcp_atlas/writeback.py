@@ -139,19 +139,28 @@ def _apply_reviews(record: CsvRecord, item: ScoredItem) -> dict[str, str] | None
     The scores are in a JSON object in one of the cells, in a list with an entry for each claim.
     """
     details = _read_details(record)
-    claims = [dict(claim) if isinstance(claim, dict) else claim for claim in _list_claims(details)]
+    claims = list(_list_claims(details))
+    score_by_claim = _list_reviewed_scores(item)
     has_changed = False
-    for key, value in item.overrides.items():
-        index = _get_claim_index(key)
-        is_score = isinstance(value, bool) or is_number(value)
-        if index is None or index >= len(claims) or not is_score:
-            continue
-        if isinstance(claims[index], dict):
-            claims[index] |= {"score": float(value), "covered": _describe_covered(float(value))}
+    for index, claim in enumerate(claims):
+        score = score_by_claim.get(index)
+        if score is not None and isinstance(claim, dict):
+            claims[index] = claim | {"score": score, "covered": _describe_covered(score)}
             has_changed = True
     if not has_changed:
         return None
     return _replace_scores(record, details | {"per_claim": claims})
+
+
+def _list_reviewed_scores(item: ScoredItem) -> dict[int, float]:
+    """Return the reviewed scores by the index of the claim."""
+    score_by_claim = {}
+    for key, value in item.overrides.items():
+        index = _get_claim_index(key)
+        is_score = isinstance(value, bool) or is_number(value)
+        if index is not None and is_score:
+            score_by_claim[index] = float(value)
+    return score_by_claim
 
 
 def _describe_covered(score: float) -> bool | str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -158,28 +158,36 @@ def _find_files_of_run(
         known_files: All opened files.
         named_inputs: Files with inputs in the folders that the user named.
     """
-
-    def find_beside(ending: str) -> Path | None:
-        for suffix in SUFFIXES:
-            beside = path.with_name(path.stem + ending + suffix)
-            if beside in known_files:
-                return beside
-        return None
-
-    # The dataset is in the same folder. The inputs as they were sent to the model are a copy of it.
-    datasets = []
-    for input_file in found.inputs:
-        is_beside = input_file.parent == path.parent
-        if is_beside and not input_file.stem.endswith(MATERIALIZED):
-            datasets.append(input_file)
+    datasets = _find_datasets_beside(path, found.inputs)
     aggregate = path.with_name(f"{path.stem}{SUMMARY_ENDINGS[0]}")
     return RunFiles(
         path,
-        failures=find_beside(FAILURES),
-        materialized_inputs=find_beside(MATERIALIZED),
+        failures=_find_beside(path, FAILURES, known_files),
+        materialized_inputs=_find_beside(path, MATERIALIZED, known_files),
         datasets=(*named_inputs, *datasets)[:MAX_DATASETS],
         aggregate=aggregate if aggregate in known_files else None,
     )
+
+
+def _find_beside(path: Path, ending: str, known_files: set[Path]) -> Path | None:
+    """Return the opened file in the same folder whose name is that of a file with an ending."""
+    for suffix in SUFFIXES:
+        beside = path.with_name(path.stem + ending + suffix)
+        if beside in known_files:
+            return beside
+    return None
+
+
+def _find_datasets_beside(path: Path, inputs: Iterable[Path]) -> list[Path]:
+    """Return the files of inputs in the folder of a file, without those as they were sent to the
+    model, which are a copy.
+    """
+    datasets = []
+    for input_file in inputs:
+        is_beside = input_file.parent == path.parent
+        if is_beside and not input_file.stem.endswith(MATERIALIZED):
+            datasets.append(input_file)
+    return datasets
 
 
 def _find_summaries(path: Path, known_files: set[Path]) -> list[Path]:
@@ -222,11 +230,10 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
         # Each run reads the whole file, so their number is limited.
         has_run_for_each_model = 1 < len(owners_with_model) <= MAX_MODELS
         if has_run_for_each_model:
-            for owner in owners:
-                first_rollout_by_run[owner] = first_rollouts[owner]
+            first_rollout_by_run |= {owner: first_rollouts[owner] for owner in owners}
         else:
             # A rollout that names its model tells more about the run.
-            first_owner = owners_with_model[0] if owners_with_model else owners[0]
+            first_owner = [*owners_with_model, *owners][0]
             first_rollout_by_run[Owner(agent, model=None)] = first_rollouts[first_owner]
     return first_rollout_by_run
 

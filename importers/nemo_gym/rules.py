@@ -83,19 +83,30 @@ def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]
         reason = f"{len(calls)} calls instead of {len(golden)}"
         return RuleResult(passed=False, error_type=error_type, reason=reason)
 
-    unmatched = list(calls)
+    unmatched_call = _find_unmatched_call(golden, calls)
+    if unmatched_call is not None:
+        reason = f"no call matches the expected call of {unmatched_call.name}"
+        return RuleResult(passed=False, error_type="wrong_call", reason=reason)
+    return RuleResult(passed=True)
+
+
+def _find_unmatched_call(golden: Sequence[Call], calls: Sequence[Call]) -> Call | None:
+    """Return the first expected call that no call matches. A call matches only one expected call.
+
+    Raises TooManyCalls if very many comparisons are needed, which would take too long.
+    """
+    remaining_calls = list(calls)
     n_comparisons = 0
     for expected in golden:
-        index = _find_match(expected, unmatched)
+        index = _find_match(expected, remaining_calls)
         if index is None:
-            reason = f"no call matches the expected call of {expected.name}"
-            return RuleResult(passed=False, error_type="wrong_call", reason=reason)
-        del unmatched[index]
-        # Each search compared all calls up to the match. Very many comparisons would take too long.
+            return expected
+        del remaining_calls[index]
+        # The search compared all calls up to the match.
         n_comparisons += index + 1
         if n_comparisons > MAX_COMPARISONS:
             raise TooManyCalls
-    return RuleResult(passed=True)
+    return None
 
 
 def _find_match(expected: Call, calls: Sequence[Call]) -> int | None:

@@ -51,24 +51,29 @@ def rewrite_scores(
     """
     files: RunFiles = plan.importer_data
     raw = read_file(files.rollouts)
-    lines_by_id = _find_lines(files) if has_record_per_line(raw) else {}
-    is_shared = files.owner is not None
+    item_by_line = _find_written_items(files, raw, items)
+    written_ids = {item.id for item in item_by_line.values()}
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
-        # The copies of a file that several runs share would overwrite each other.
-        if is_shared or item.id not in lines_by_id:
-            return False
-        return key in (ITEM_REWARD, ITEM_CORRECT) and get_reviewed_reward(item) is not None
+        is_reward = key in (ITEM_REWARD, ITEM_CORRECT) and get_reviewed_reward(item) is not None
+        return item.id in written_ids and is_reward
 
     yield from find_unrepresentable_reviews(items, is_representable)
-    if is_shared:
-        return
-
-    edits = _edit_lines(
-        raw, {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
-    )
+    edits = _edit_lines(raw, item_by_line)
     if edits:
         yield RewrittenFile(files.rollouts, apply_line_edits(raw, edits))
+
+
+def _find_written_items(
+    files: RunFiles, raw: bytes, items: Sequence[ScoredItem]
+) -> dict[int, ScoredItem]:
+    """Return the items whose rollouts can be written, by their lines."""
+    # The copies of a file that several runs share would overwrite each other.
+    is_shared = files.owner is not None
+    if is_shared or not has_record_per_line(raw):
+        return {}
+    lines_by_id = _find_lines(files)
+    return {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:

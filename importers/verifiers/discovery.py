@@ -49,19 +49,8 @@ def find_runs(
     found = DiscoveredRuns()
     known_files = set(files)
     for path in files:
-        if path.suffix not in SUFFIXES:
-            continue
-        # A file with a usual name may have a long first line. Of any other file, only a short one
-        # is read.
-        max_bytes = MAX_FIRST_LINE_BYTES
-        if path.name in USUAL_NAMES:
-            max_bytes = MAX_LINE_BYTES
-        first = read_first_record(path, max_bytes)
-        if is_episode(first):
-            plans = list(_plan_traces(path, first, known_files))
-        elif is_legacy_rollout(first):
-            plans = [_plan_legacy(path, first, known_files)]
-        else:
+        plans = _plan_file(path, known_files)
+        if not plans:
             continue
         for plan in plans:
             found.plans.append(plan)
@@ -69,6 +58,21 @@ def find_runs(
         # A configuration that no run uses is claimed too, else it would be reported as unknown.
         found.claimed.update(_find_other_configs(path, known_files))
     return found
+
+
+def _plan_file(path: Path, known_files: set[Path]) -> list[RunPlan]:
+    """Make the plans of the runs in a file, by its first record. Empty if it has no rollouts."""
+    if path.suffix not in SUFFIXES:
+        return []
+    # A file with a usual name may have a long first line. Of any other file, only a short one is
+    # read.
+    is_usual_name = path.name in USUAL_NAMES
+    first = read_first_record(path, MAX_LINE_BYTES if is_usual_name else MAX_FIRST_LINE_BYTES)
+    if is_episode(first):
+        return list(_plan_traces(path, first, known_files))
+    if is_legacy_rollout(first):
+        return [_plan_legacy(path, first, known_files)]
+    return []
 
 
 def _find_other_configs(path: Path, known_files: set[Path]) -> list[Path]:
@@ -170,25 +174,23 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
     metadata_path = path.with_name(METADATA)
     config_path = metadata_path if metadata_path in known_files else None
     config = _read_config(config_path)
-
-    environment = config.get("env_id")
-    model = config.get("model")
-    if not isinstance(model, str) or not model:
-        model = path.parent.name
-
     run = Run(
         benchmark="verifiers",
-        generation=environment if isinstance(environment, str) else "",
+        generation=_get_text(config, "env_id") or "",
         language="",
-        model=model,
+        model=_get_text(config, "model") or path.parent.name,
         path=str(path),
         needs_dataset=False,
         settings=_read_settings(config),
         name_parts=[path.parent.name, path.parent.parent.name],
     )
-
     files = RunFiles(path, is_legacy=True, config=config_path)
     return _make_plan(run, files, "the records have prompt, completion and reward")
+
+
+def _get_text(config: JsonObject, name: str) -> str | None:
+    value = config.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _make_plan(run: Run, files: RunFiles, reason: str) -> RunPlan:

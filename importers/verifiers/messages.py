@@ -38,12 +38,11 @@ def convert_message(message: Any) -> Any:
 
 
 def convert_call(call: Any) -> Any:
-    """Convert a call of verifiers to the form of OpenAI's chat API, with its name and arguments in
-    an object `function` or, for a custom tool with a text as its input, `custom`.
+    """Convert a call of verifiers to the form of OpenAI's chat API.
 
-    In versions 0.1 to 0.3, a call is the JSON text of one. A value that is no call is returned
-    unchanged.
+    A value that is no call is returned unchanged.
     """
+    # In versions 0.1 to 0.3, a call is the JSON text of one.
     if isinstance(call, str):
         try:
             call = parse_json_text(call, [])
@@ -54,7 +53,13 @@ def convert_call(call: Any) -> Any:
     has_openai_form = "function" in call or "custom" in call
     if has_openai_form:
         return call
+    return _nest_name_and_arguments(call)
 
+
+def _nest_name_and_arguments(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a call with its name and arguments in an object `function` or, for a custom tool with
+    a text as its input, `custom`.
+    """
     # OpenAI's form has no place for the namespace, which only groups the functions.
     flat_names = ("name", "arguments", "namespace")
     other_fields = {name: value for name, value in call.items() if name not in flat_names}
@@ -154,13 +159,10 @@ def _read_node(written: Any, index: int, place: str, issues: list[MessageIssue])
     fields = as_object(written)
     if "message" not in fields:
         issues.append(MessageIssue("node without a message", path=place, raw=written))
-
     parent = fields.get("parent")
-    # A node comes after its parent, so that there are no circles.
-    if parent is not None and (not is_integer(parent) or not 0 <= parent < index):
+    is_valid_parent = parent is None or _is_earlier_node(parent, index)
+    if not is_valid_parent:
         issues.append(MessageIssue("parent is no earlier node", path=place, raw=parent))
-        parent = None
-
     for name in fields:
         if name not in NODE_FIELDS:
             what = f"field {name} is not read"
@@ -169,10 +171,17 @@ def _read_node(written: Any, index: int, place: str, issues: list[MessageIssue])
     return Node(
         index,
         message=fields.get("message"),
-        parent=parent,
+        parent=parent if is_valid_parent else None,
         is_sampled=fields.get("sampled") is True,
         place=f"{place}.message",
     )
+
+
+def _is_earlier_node(parent: Any, index: int) -> bool:
+    """Whether a value is the number of an earlier node. A node comes after its parent, so that
+    there are no circles.
+    """
+    return is_integer(parent) and 0 <= parent < index
 
 
 NODE_FIELDS = frozenset(

@@ -112,6 +112,18 @@ def list_original_names(name: str) -> list[str]:
     For example, `scores (1).json` is a copy of `scores.json`. Several marks of copies are known, at
     the start and at the end of names. Empty if the name has none.
     """
+    originals = _list_names_without_outer_mark(name)
+    stem, dot, extension = name.rpartition(".")
+    if dot and extension.lower() in ("json", "jsonl"):
+        for original_stem in _list_original_stems(stem):
+            originals.append(original_stem + dot + extension)
+    return originals
+
+
+def _list_names_without_outer_mark(name: str) -> list[str]:
+    """Return the names without a mark that is not at the end of the stem: that of a sync program,
+    behind the extension, at the start, or before the kind of the file.
+    """
     originals = []
     synced_file = find_original_name(name)
     if synced_file is not None:
@@ -125,11 +137,6 @@ def list_original_names(name: str) -> list[str]:
     mark_before_kind = _MARK_BEFORE_KIND.fullmatch(name)
     if mark_before_kind is not None:
         originals.append(mark_before_kind["start"] + mark_before_kind["kind"])
-
-    stem, dot, extension = name.rpartition(".")
-    if dot and extension.lower() in ("json", "jsonl"):
-        for original_stem in _list_original_stems(stem):
-            originals.append(original_stem + dot + extension)
     return originals
 
 
@@ -191,17 +198,10 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     """
     first = paths[0]
     original = copies[first]
-    is_same_folder = original.parent == folder
     if len(paths) == 1:
-        place = original.name if is_same_folder else str(original)
-        what = f"ignored, a copy of {place}"
-        # Programs that synchronise folders give such a name to the version of another machine.
-        is_synced_copy = find_original_name(first.name) is not None
-        if is_synced_copy:
-            what = f"{what} that another machine changed"
+        what = _describe_copy(first, original)
         return ImportIssue(str(first), what=what, severity="notice")
-
-    if is_same_folder:
+    if original.parent == folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"
     else:
         # Several copies in a folder are normally a copied folder.
@@ -210,3 +210,14 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
             " folder to import them"
         )
     return ImportIssue(str(folder), what=what, severity="notice")
+
+
+def _describe_copy(path: Path, original: Path) -> str:
+    """Say of which file a single file is a copy."""
+    is_same_folder = original.parent == path.parent
+    what = f"ignored, a copy of {original.name if is_same_folder else original}"
+    # Programs that synchronise folders give such a name to the version of another machine.
+    is_synced_copy = find_original_name(path.name) is not None
+    if is_synced_copy:
+        return f"{what} that another machine changed"
+    return what

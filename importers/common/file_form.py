@@ -48,19 +48,23 @@ def find_refusal(file_start: bytes) -> str | None:
             "the file is a Git LFS pointer, not the data. Run git lfs pull in the repository that"
             " contains it"
         )
-
     for signature, name in _COMPRESSIONS.items():
         if file_start.startswith(signature):
             return f"the file is compressed ({name}). {UNPACK}"
     # A tar archive has no signature at its start, but in its first header.
     if file_start[_TAR_SIGNATURE_OFFSET:].startswith(b"ustar"):
         return f"the file is a tar archive. {UNPACK}"
+    return _find_encoding_refusal(file_start)
 
+
+def _find_encoding_refusal(file_start: bytes) -> str | None:
+    """Return why a text in UTF-32 or UTF-16 cannot be read. None if it can be read."""
     # A byte order mark of UTF-32 begins with one of UTF-16, so it is checked first.
     if file_start.startswith(UTF32_BOMS):
         return f"the file is UTF-32. {CONVERT_UTF32}"
+    # With the mark, UTF-16 can be read.
     if file_start.startswith(UTF16_BOMS):
-        return None  # With the mark, UTF-16 can be read.
+        return None
     if _has_null_bytes_of_wide_characters(file_start):
         return f"the file is UTF-16 or UTF-32 without a byte order mark. {CONVERT}"
     return None

@@ -54,17 +54,9 @@ def read_json(
     try:
         raw = read_file(path, MAX_FILE_BYTES).removeprefix(BOM)
         value = _parse_json(path, raw, issues)
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror}"
-        issues.append(_make_json_error(path, raw, None, what))
-        return None
-    except RecursionError:
-        what = "the file is nested too deeply to be read"
-        issues.append(_make_json_error(path, raw, None, what))
-        return None
-    except ValueError as error:
+    except (OSError, RecursionError, ValueError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        issues.append(_make_json_error(path, raw, line, f"the file is not JSON: {error}"))
+        issues.append(_make_json_error(path, raw, line, _describe_failure(error)))
         return None
 
     if not isinstance(value, expected_type):
@@ -72,6 +64,14 @@ def read_json(
         issues.append(_make_json_error(path, raw, 1, f"the file is not a JSON {type_name}"))
         return None
     return value
+
+
+def _describe_failure(error: OSError | RecursionError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return f"the file cannot be read: {error.strerror}"
+    if isinstance(error, RecursionError):
+        return "the file is nested too deeply to be read"
+    return f"the file is not JSON: {error}"
 
 
 def _parse_json(path: Path, raw: bytes, issues: list[ImportIssue]) -> Any:

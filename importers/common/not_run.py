@@ -35,6 +35,13 @@ class CategoryIds:
         n_unknown = sum(item_id not in self.dataset_ids for item_id in self.result_ids)
         return bool(self.dataset_ids) and n_unknown <= MAX_UNKNOWN_SHARE * len(self.result_ids)
 
+    @property
+    def ids_of_complete_run(self) -> Collection[str]:
+        """Ids of the items that a complete run has. If the dataset does not tell them, the results
+        are taken for complete.
+        """
+        return self.dataset_ids if self.matches_dataset else self.result_ids
+
 
 def group_ids_by_category(
     item_ids: Iterable[str], find_category: Callable[[str], str]
@@ -66,17 +73,10 @@ def compare_with_dataset(
     if len(uncompared) == len(categories):
         return
 
-    ids_of_complete_run = {}
-    for category in categories:
-        if category.name in uncompared:
-            # The dataset does not tell what is missing, so the results are taken for complete.
-            ids_of_complete_run[category.name] = category.result_ids
-        else:
-            ids_of_complete_run[category.name] = category.dataset_ids
+    ids_of_complete_run = {category.name: category.ids_of_complete_run for category in categories}
     present_ids: set[str] = set()
     for category in categories:
         present_ids.update(category.result_ids)
-
     without_results = [
         name for name in dataset_ids_by_category if name not in result_ids_by_category
     ]

@@ -142,21 +142,26 @@ def describe_nearest_match(files: Iterable[Path]) -> str | None:
     paths = list(files)
     candidates = [path for path in paths if path.suffix in suffixes]
     for path in candidates[:MAX_EXAMINED_FILES]:
-        start = _read_start(path)
-        refusal = _find_refusal_of_file(path, start)
-        if refusal is not None:
-            return f"{path.name}: {refusal}"
-        match = find_other_format(start)
-        if match is not None:
-            return (
-                f"{path.name} looks like {match.title}, which fcreview does not import."
-                f" {match.advice}"
-            )
+        description = _describe_file(path)
+        if description is not None:
+            return description
     tables = [path for path in paths if path.suffix.lower() in TABLE_SUFFIXES]
     if tables:
         what = f"{tables[0].name} is a table with columns that fcreview does not know"
         return f"{what}. {PROPOSE_ADVICE}"
     return None
+
+
+def _describe_file(path: Path) -> str | None:
+    """Say why a file cannot be read, or of which other program it is. None if neither is known."""
+    start = _read_start(path)
+    refusal = _find_refusal_of_file(path, start)
+    if refusal is not None:
+        return f"{path.name}: {refusal}"
+    match = find_other_format(start)
+    if match is None:
+        return None
+    return f"{path.name} looks like {match.title}, which fcreview does not import. {match.advice}"
 
 
 def find_other_format(file_start: bytes) -> OtherFormat | None:

@@ -128,20 +128,23 @@ def _measure_parts(value: Any, depth: int) -> int:
     if depth > MAX_MEASURED_DEPTH:
         # Deeper parts hardly matter for the size.
         return 1
-
     if isinstance(value, AcceptedValues):
         return _measure_parts(value.any_of, depth + 1)
     if isinstance(value, GoldenObject):
         return _measure_parts(value.fields, depth + 1)
-
     if isinstance(value, dict):
-        n_characters = 0
-        for key, part in value.items():
-            n_characters += len(str(key)) + _measure_parts(part, depth + 1) + QUOTES + SEPARATORS
-        return n_characters
+        return _measure_object(value, depth)
     if isinstance(value, (list, tuple)):
         return sum(_measure_parts(part, depth + 1) + SEPARATORS for part in value)
     return SCALAR_CHARACTERS
+
+
+def _measure_object(value: dict[Any, Any], depth: int) -> int:
+    n_characters = 0
+    for key, part in value.items():
+        n_characters += len(str(key)) + QUOTES
+        n_characters += _measure_parts(part, depth + 1) + SEPARATORS
+    return n_characters
 
 
 def _limit_item(item: Item, budget: TextBudget) -> None:

@@ -255,14 +255,8 @@ def _read_output(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
         yield MessageIssue("unknown output of a result", path=path, raw=part["output"])
         yield from _make_result(part, part["output"], None, path=path)
         return
-
-    # A list of parts, such as text and images.
     if kind == "content":
-        content = _read_content(output.get("value"), path=f"{path}.output")
-        fragments = yield from collect_fragments(content)
-        yield from values.read_result(
-            part.get("toolCallId"), fragments, is_error=False, name=part.get("toolName"), path=path
-        )
+        yield from _read_content_output(part, output, path=path)
         return
 
     # A call that was not allowed may have a reason instead of a value.
@@ -270,6 +264,17 @@ def _read_output(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
         yield MessageIssue("output without a value", path=path, raw=output)
     value = output.get("value", output.get("reason"))
     yield from _make_result(part, value, ERROR_BY_OUTPUT[kind], path=path)
+
+
+def _read_content_output(
+    part: dict[str, Any], output: dict[str, Any], *, path: str
+) -> Iterator[Reading]:
+    """Yield a result that is a list of parts, such as text and images."""
+    content = _read_content(output.get("value"), path=f"{path}.output")
+    fragments = yield from collect_fragments(content)
+    yield from values.read_result(
+        part.get("toolCallId"), fragments, is_error=False, name=part.get("toolName"), path=path
+    )
 
 
 def _make_result(

@@ -85,16 +85,16 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     yield from values.report_unknown_fields(fields, MESSAGE_FIELDS, path=path)
     if "content" not in fields:
         yield MessageIssue("message without the field content", path=path, raw=message)
-
-    if role == "tool":
-        readings = _read_tool_message(fields, path=path)
-    else:
-        readings = _read_spoken_message(fields, path=path, role=role)
-    fragments = yield from collect_fragments(readings)
-
+    fragments = yield from collect_fragments(_read_fragments(fields, role, path=path))
     metadata = as_object(fields.get("response_metadata"))
     parsed = yield from make_message(role, fragments, metadata | fields, path=path)
     yield parsed
+
+
+def _read_fragments(fields: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
+    if role == "tool":
+        return _read_tool_message(fields, path=path)
+    return _read_spoken_message(fields, path=path, role=role)
 
 
 def _unwrap(message: Any) -> dict[str, Any]:
@@ -199,11 +199,7 @@ def _read_block(block: Any, *, path: str, role: Role, has_calls: bool) -> Iterat
     fields = as_object(block)
     kind = fields.get("type")
     if kind == "reasoning":
-        reasoning = fields.get("reasoning")
-        if isinstance(reasoning, str):
-            yield Reasoning(reasoning)
-        else:
-            yield MessageIssue("reasoning is not a text", path=path, raw=block)
+        yield _read_reasoning_block(fields, path=path)
     elif kind in REPEATED_CALL_BLOCKS and has_calls:
         return
     elif kind == "server_tool_call":
@@ -222,6 +218,13 @@ def _read_block(block: Any, *, path: str, role: Role, has_calls: bool) -> Iterat
         yield from anthropic.read_blocks([block], path=path)
     else:
         yield from openai_chat.read_content([block], path=path, role=role)
+
+
+def _read_reasoning_block(block: dict[str, Any], *, path: str) -> Reading:
+    reasoning = block.get("reasoning")
+    if isinstance(reasoning, str):
+        return Reasoning(reasoning)
+    return MessageIssue("reasoning is not a text", path=path, raw=block)
 
 
 def _read_server_result(block: dict[str, Any], *, path: str) -> Iterator[Reading]:

@@ -67,20 +67,9 @@ def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Re
         case "message.output":
             yield from read_content(fields.get("content"), path=f"{path}.content", role="assistant")
         case "function.call":
-            yield from values.read_call(
-                fields.get("tool_call_id"),
-                fields.get("name"),
-                fields.get("arguments"),
-                path=path,
-            )
+            yield from _read_call(fields, fields.get("tool_call_id"), path=path)
         case "tool.execution":
-            yield from values.read_call(
-                fields.get("id"),
-                fields.get("name"),
-                fields.get("arguments"),
-                path=path,
-                is_by_provider=True,
-            )
+            yield from _read_call(fields, fields.get("id"), path=path, is_by_provider=True)
         case "function.result":
             yield from _read_result(fields, path=path)
         case "agent.handoff":
@@ -88,6 +77,18 @@ def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Re
         case kind:
             label = f"entry {values.to_text(kind)}".strip()
             yield from values.read_unknown(label, entry, path=path)
+
+
+def _read_call(
+    fields: dict[str, Any], call_id: Any, *, path: str, is_by_provider: bool = False
+) -> Iterator[Reading]:
+    return values.read_call(
+        call_id,
+        fields.get("name"),
+        fields.get("arguments"),
+        path=path,
+        is_by_provider=is_by_provider,
+    )
 
 
 def _read_result(entry: dict[str, Any], *, path: str) -> Iterator[Reading]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,7 +116,16 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
         reply.issues.append(MessageIssue(what, path=path, raw=reply.text))
         return reply
 
-    for reading in rules.read(reply.text, path):
+    _add_readings(reply, rules.read(reply.text, path))
+    # Without calls, the text can only contain a call that was cut off, and this is found by its
+    # opening tag.
+    if reply.calls or rules.opening:
+        _take_calls_from_text(reply, rules, path)
+    return reply
+
+
+def _add_readings(reply: TextWithCalls, readings: Iterable[Reading]) -> None:
+    for reading in readings:
         match reading:
             case MessageIssue():
                 reply.issues.append(reading)
@@ -124,11 +133,6 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
                 reply.unread_calls.append(value)
             case ToolCall():
                 reply.calls.append(reading)
-    # Without calls, the text can only contain a call that was cut off, and this is found by its
-    # opening tag.
-    if reply.calls or rules.opening:
-        _take_calls_from_text(reply, rules, path)
-    return reply
 
 
 def _take_calls_from_text(reply: TextWithCalls, rules: _Style, path: str) -> None:

@@ -75,9 +75,10 @@ class _ConversationFiller:
     def add(self, message: ParsedMessage) -> None:
         """Add the next message of a conversation to the item.
 
-        A reply of the model begins a step, and a user message after a reply begins a turn. Results
-        wait until the next message, so that they can be brought into the order of their calls.
+        A reply of the model begins a step, and a user message after a reply begins a turn.
         """
+        # Results wait until the next message, so that they can be brought into the order of their
+        # calls.
         if message.role == "tool":
             self._pending_results.extend(message.results)
             return
@@ -86,46 +87,54 @@ class _ConversationFiller:
             self._start_turn()
         if message.role == "assistant":
             self._start_step()
-        if message.reasoning:
-            self._add_message(message, message.reasoning, name=REASONING)
 
-        text = get_shown_text(message)
-        # A reply of only calls needs no message, but an empty message of the user is shown.
-        has_no_text = message.role in ("assistant", "log") and not text
-        if not has_no_text:
-            self._add_message(message, text, name=message.name)
+        self._add_texts(message)
         if message.unknown_parts:
             self._add_unknown_parts(message)
         for call in message.calls:
             self._add_call(call)
         self._pending_results.extend(message.results)
 
+    def _add_texts(self, message: ParsedMessage) -> None:
+        """Add the reasoning and the text of a message."""
+        if message.reasoning:
+            self._add_message(message, message.reasoning, name=REASONING)
+        text = get_shown_text(message)
+        # A reply of only calls needs no message, but an empty message of the user is shown.
+        has_no_text = message.role in ("assistant", "log") and not text
+        if not has_no_text:
+            self._add_message(message, text, name=message.name)
+
     def add_pending_results(self) -> None:
         """Add the results since the last reply as tool messages, in the order of the reply's calls.
 
-        The item view matches tool messages and calls by position. A call without a result therefore
-        gets a placeholder, unless no later call has a result. Results that answer no call of this
-        reply follow at the end.
+        Results that answer no call of this reply follow at the end.
         """
         # A call index counts all calls of the conversation, so those of this reply are the last.
-        result_by_call = {}
-        for result in self._pending_results:
-            if result.call_index is not None:
-                result_by_call[result.call_index] = result
         first_call = self._n_calls_before_reply
-        last_answered_call = max(result_by_call, default=-1)
-
-        for call_index in range(first_call, last_answered_call + 1):
-            if call_index in result_by_call:
-                self._add_result(result_by_call[call_index])
-            else:
-                self._add_tool_message(NO_RESULT, name=self._calls[call_index].name)
-
+        self._add_results_of_calls(first_call)
         for result in self._pending_results:
             is_of_reply = result.call_index is not None and result.call_index >= first_call
             if not is_of_reply:
                 self._add_result(result)
         self._pending_results = []
+
+    def _add_results_of_calls(self, first_call: int) -> None:
+        """Add the pending results of the calls from `first_call` on.
+
+        The item view matches tool messages and calls by position. A call without a result therefore
+        gets a placeholder, unless no later call has a result.
+        """
+        result_by_call = {}
+        for result in self._pending_results:
+            if result.call_index is not None:
+                result_by_call[result.call_index] = result
+        last_answered_call = max(result_by_call, default=-1)
+        for call_index in range(first_call, last_answered_call + 1):
+            if call_index in result_by_call:
+                self._add_result(result_by_call[call_index])
+            else:
+                self._add_tool_message(NO_RESULT, name=self._calls[call_index].name)
 
     def _start_turn(self) -> None:
         self.turn += 1

@@ -105,11 +105,16 @@ def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
     if isinstance(tool.get("tools"), list):
         yield from read_tools(tool["tools"], path=f"{path}.tools")
         return
+    yield from _read_unwrapped_tool(tool, path=path)
 
+
+def _read_unwrapped_tool(
+    tool: dict[str, Any], *, path: str
+) -> Iterator[FunctionDoc | MessageIssue]:
+    """Yield the function with a name, or a built-in tool, whose name is its type."""
     if isinstance(tool.get("name"), str) and tool["name"]:
         yield from _read_function(tool, path=path)
         return
-    # The name of a built-in tool is its type.
     is_built_in = "name" not in tool and tool.get("type") not in (None, "function", "custom")
     if is_built_in:
         yield {

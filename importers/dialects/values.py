@@ -133,18 +133,11 @@ def read_result(
     if name is not None and not isinstance(name, str):
         yield MessageIssue("name of a result is not a text", path=path, raw=name)
 
-    fragments = [Text(content)] if isinstance(content, str) else content
-    texts: list[str] = []
-    attachments: list[str] = []
-    for fragment in fragments:
-        if isinstance(fragment, Text):
-            texts.append(fragment.text)
-        elif isinstance(fragment, Placeholder):
-            attachments.append(fragment.text)
-        else:
-            # Issues and notes go on to the caller.
-            yield fragment
-
+    fragments = [Text(content)] if isinstance(content, str) else list(content)
+    texts = [each.text for each in fragments if isinstance(each, Text)]
+    attachments = [each.text for each in fragments if isinstance(each, Placeholder)]
+    # Notes go on to the caller.
+    yield from [each for each in fragments if not isinstance(each, Text | Placeholder)]
     yield ToolResult(
         read_id(call_id),
         text="".join(texts),
@@ -186,13 +179,12 @@ def read_call(
         is_by_provider: Whether the provider executes the call itself.
         server: Name of the server that has the function.
     """
-    arguments = parse_arguments(written_arguments)
-    identifier = read_id(call_id)
     yield from report_malformed_id(call_id, path=path)
     if not isinstance(name, str) or not name:
         yield MessageIssue("call without a name", path=path, raw=name)
         name = ""
-
+    identifier = read_id(call_id)
+    arguments = parse_arguments(written_arguments)
     if arguments.problem is not None:
         label = identifier or name or "without a name"
         what = f"arguments of call {label} {arguments.problem}"

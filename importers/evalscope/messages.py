@@ -108,15 +108,12 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         required=REQUIRED_FIELDS[role],
         path=path,
     )
-
     content = yield from collect_fragments(read_content(message.get("content"), path=path))
+    readings: Iterable[Reading] = content
     if role == "tool":
-        readings: Iterable[Reading] = _read_result(message, content, path=path)
+        readings = _read_result(message, content, path=path)
     elif role == "assistant":
         readings = [*content, *_read_calls(message.get("tool_calls"), path=path)]
-    else:
-        readings = content
-
     fragments = yield from collect_fragments(readings)
     yield assemble_message(role, fragments, path=path)
 
@@ -211,11 +208,7 @@ def _read_calls(tool_calls: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
-    """Yield a call of a message, with issues about its form.
-
-    EvalScope parses the arguments. If it could not, the call has a `parse_error`, and its arguments
-    are not what the model wrote.
-    """
+    """Yield a call of a message, with issues about its form."""
     fields = as_object(call)
     function = fields.get("function")
     yield from _report_fields(
@@ -225,14 +218,16 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
         yield MessageIssue("tool call without a function", path=path, raw=call)
         yield Note(call)
         return
-    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=f"{path}.function")
 
+    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=f"{path}.function")
+    # EvalScope parses the arguments. If it could not, they are not what the model wrote.
     parse_error = fields.get("parse_error")
-    arguments = function.get("arguments")
-    if parse_error is None:
-        yield from values.read_call(fields.get("id"), function.get("name"), arguments, path=path)
+    if parse_error is not None:
+        yield from _read_unparsable_call(fields, parse_error, path=path)
         return
-    yield from _read_unparsable_call(fields, parse_error, path=path)
+    yield from values.read_call(
+        fields.get("id"), function.get("name"), function.get("arguments"), path=path
+    )
 
 
 def _read_unparsable_call(

@@ -23,7 +23,7 @@ from fcreview.importers.common.records import (
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, verdicts
 from fcreview.importers.evalscope.acebench import fill_acebench_item
-from fcreview.importers.evalscope.discovery import BenchmarkFiles
+from fcreview.importers.evalscope.discovery import BenchmarkFiles, SubsetFiles
 from fcreview.importers.evalscope.forms import is_missing_or_unknown_field
 from fcreview.importers.evalscope.incidents import find_incident
 from fcreview.importers.evalscope.repeats import Repeats, find_repeats
@@ -126,17 +126,22 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         yield _report_unstated_repeats(plan, context.repeats)
 
     for subset in files.subsets:
-        for sample in read_samples(subset):
-            if isinstance(sample, ImportIssue):
-                yield sample
-                continue
-            item = _make_item(sample, context)
-            context.n_samples[subset.name] = context.n_samples.get(subset.name, 0) + 1
-            context.scored.append(_make_scored_item(item))
-            yield item
+        yield from _read_subset(subset, context)
     yield from _count_field_problems(context)
     yield from _make_facts(report)
     yield from _compare_with_report(context, report)
+
+
+def _read_subset(subset: SubsetFiles, context: RunContext) -> Iterator[Item | ImportIssue]:
+    """Yield an item for each sample of a subset, and count the samples."""
+    for sample in read_samples(subset):
+        if isinstance(sample, ImportIssue):
+            yield sample
+            continue
+        item = _make_item(sample, context)
+        context.n_samples[subset.name] = context.n_samples.get(subset.name, 0) + 1
+        context.scored.append(_make_scored_item(item))
+        yield item
 
 
 def _count_field_problems(context: RunContext) -> Iterator[ImportIssue]:

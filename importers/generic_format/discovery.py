@@ -215,11 +215,8 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     line = decode_texts(value)
     request = find_request(line)
     response = find_response(line)
-    has_request = has_messages(request) or (request is not line and has_prompt(request))
-    is_exchange = has_request or has_reply(response) or is_failed_request(line)
-    if not is_exchange and not is_conversation(line):
+    if not _is_exchange(line, request, response) and not is_conversation(line):
         return value
-
     messages = _list_messages(line, request, response)
     id_field = find_id_field(line)
     return {
@@ -230,6 +227,14 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         **asdict(read_token_counts(response or line)),
         "extra": _collect_metadata(line, messages),
     }
+
+
+def _is_exchange(line: dict[str, Any], request: dict[str, Any], response: dict[str, Any]) -> bool:
+    """Whether a line has a request with messages or a prompt, a reply, or a failed request."""
+    # The line itself can be the request. Then a prompt may be a field of anything else.
+    has_prompt_of_request = request is not line and has_prompt(request)
+    has_request = has_messages(request) or has_prompt_of_request
+    return has_request or has_reply(response) or is_failed_request(line)
 
 
 def _has_field_of_records(fields: dict[str, Any]) -> bool:

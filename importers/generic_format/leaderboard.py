@@ -32,27 +32,29 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 def _compute_criterion_means(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
     """Compute the mean of the verdicts on each criterion.
 
-    `verdicts` are pairs of a criterion and a value. True counts as 1 and false as 0. None, a
-    verdict that is missing, is not in the mean. Values that are no numbers, such as labels, are
+    `verdicts` are pairs of a criterion and a value. Values that are no numbers, such as labels, are
     ignored.
     """
     values_by_criterion: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):
             values_by_criterion.setdefault(criterion, []).append(value)
+    return [
+        _compute_mean(table, criterion, values) for criterion, values in values_by_criterion.items()
+    ]
 
-    metrics = []
-    for criterion, values in values_by_criterion.items():
-        known = [float(value) for value in values if value is not None]
-        mean = sum(known) / len(known) if known else None
-        metric = Metric(
-            table,
-            criterion,
-            value=mean,
-            unit="score",
-            n=len(known),
-            total=len(values),
-            counted_noun="verdicts",
-        )
-        metrics.append(metric)
-    return metrics
+
+def _compute_mean(table: str, criterion: str, values: Sequence[float | None]) -> Metric:
+    """Compute the mean of the verdicts on a criterion. True counts as 1 and false as 0. None, a
+    verdict that is missing, is not in the mean.
+    """
+    known = [float(value) for value in values if value is not None]
+    return Metric(
+        table,
+        criterion,
+        value=sum(known) / len(known) if known else None,
+        unit="score",
+        n=len(known),
+        total=len(values),
+        counted_noun="verdicts",
+    )

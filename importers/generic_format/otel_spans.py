@@ -260,17 +260,21 @@ def _read_value(written: Any, *, depth: int) -> Any:
         return None
     if depth > MAX_ATTRIBUTE_DEPTH or len(fields) != 1:
         return written
-    ((kind, value),) = fields.items()
-    if kind in ("arrayValue", "kvlistValue"):
-        entries = as_object(value).get("values", [])
-        is_readable = isinstance(value, dict) and isinstance(entries, list)
-        if not is_readable:
-            return written
-        if kind == "arrayValue":
-            return [_read_value(entry, depth=depth + 1) for entry in entries]
-        return _read_object(entries, depth=depth + 1)
 
-    # The JSON form of Protocol Buffers has integers of 64 bits as texts.
+    ((kind, value),) = fields.items()
+    if kind not in ("arrayValue", "kvlistValue"):
+        return _read_scalar(kind, value)
+    entries = as_object(value).get("values", [])
+    is_readable = isinstance(value, dict) and isinstance(entries, list)
+    if not is_readable:
+        return written
+    if kind == "arrayValue":
+        return [_read_value(entry, depth=depth + 1) for entry in entries]
+    return _read_object(entries, depth=depth + 1)
+
+
+def _read_scalar(kind: str, value: Any) -> Any:
+    """Return a single value. The JSON form of Protocol Buffers has integers of 64 bits as texts."""
     is_integer_text = kind == "intValue" and isinstance(value, str)
     if is_integer_text and value.removeprefix("-").isdecimal():
         return int(value)

@@ -306,13 +306,15 @@ def _make_items(
 
         item_id = source.record.id
         if item_id in known_ids:
-            what = (
-                f"{item_id} occurs more than once. This record is imported as {item_id}#{line.line}"
-            )
             item_id = f"{item_id}#{line.line}"
-            yield ImportIssue(str(path), line.line, what=what, item=item_id)
+            yield _make_repeated_id_issue(path, line.line, source.record.id, new_id=item_id)
         known_ids.add(item_id)
         yield _make_item(item_id, path, line, source)
+
+
+def _make_repeated_id_issue(path: Path, line: int, item_id: str, *, new_id: str) -> ImportIssue:
+    what = f"{item_id} occurs more than once. This record is imported as {new_id}"
+    return ImportIssue(str(path), line, what=what, item=new_id)
 
 
 def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord) -> Item:
@@ -370,9 +372,9 @@ def _read_record_or_header(line: JsonRecord) -> _SourceRecord | None:
 def _read_record(line: JsonRecord) -> _SourceRecord:
     """Read a record of the generic format, or a line of a chat log.
 
-    The schema of records describes messages of OpenAI's chat format. Messages of other APIs, and
-    messages that break the schema, are read by the rules of their dialect, which report each part
-    that they do not know. Raises ValidationError if another field does not match the schema.
+    Messages that break the schema of records are read by the rules of their dialect, which report
+    each part that they do not know. Raises ValidationError if another field does not match the
+    schema.
     """
     value = convert_chat_log_line(line.value, line.line)
     fields = as_object(value)
@@ -382,6 +384,7 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
 
     tools = fields.get("tools")
     conversation = _read_conversation_of_line(line, messages, tools)
+    # The schema of records describes messages of OpenAI's chat format.
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     # In a chat log, tools may have any form. In a record, the schema reports other tools.
     is_chat_log = value is not line.value

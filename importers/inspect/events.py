@@ -127,11 +127,8 @@ class _EventCollector:
             self.data.functions = list_objects(event.get("tools"))
         # In logs before 0.3.90, events mark the work of a scorer, but do not name it.
         is_of_unnamed_scorer = self._n_open_scorer_steps > 0
-        choices = list_objects(as_list(as_object(event.get("output")).get("choices"))[:1])
-        if is_of_unnamed_scorer or not choices:
-            return
-        message = as_object(choices[0].get("message"))
-        if message:
+        message = _get_first_reply(event)
+        if message and not is_of_unnamed_scorer:
             agent = self._find_enclosing(span_id, self._agents)
             self.data.replies.append(EventReply(message, agent))
 
@@ -144,3 +141,10 @@ class _EventCollector:
                 return names[span_id]
             span_id = self._parents.get(span_id)
         return None
+
+
+def _get_first_reply(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the first reply in the output of a model event. Empty if there is none."""
+    output = as_object(event.get("output"))
+    choices = list_objects(as_list(output.get("choices"))[:1])
+    return as_object(choices[0].get("message")) if choices else {}

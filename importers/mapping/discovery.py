@@ -113,15 +113,15 @@ def _choose_mappings(files: Sequence[Path], search: SearchOptions) -> Iterator[_
             yield _ChosenMapping(path, path.parent, reason="the mapping file was opened")
         return
 
-    known: set[tuple[Path, Path]] = set()
-    for chosen in [
+    other_choices = [
         *_choose_remembered_mappings(search.remembered_mappings, opened),
         *_choose_default_mappings(opened),
         *_choose_livemcpbench(files),
-    ]:
-        if (chosen.path, chosen.base) not in known:
-            known.add((chosen.path, chosen.base))
-            yield chosen
+    ]
+    first_choices: dict[tuple[Path, Path], _ChosenMapping] = {}
+    for chosen in other_choices:
+        first_choices.setdefault((chosen.path, chosen.base), chosen)
+    yield from first_choices.values()
 
 
 def _are_mapping_files(files: Sequence[Path]) -> bool:
@@ -360,23 +360,10 @@ def _make_plan(
     reason: str,
 ) -> RunPlan:
     """Make the import plan of a run that a mapping file describes."""
-    path = _find_run_path(paths)
-    model = mapped_run.key.model or path.stem
-    run = Run(
-        benchmark=mapping.benchmark,
-        generation="",
-        language="",
-        model=model,
-        path=str(path),
-        needs_dataset=False,
-    )
-    if mapped_run.key.name is not None:
-        run.name_parts = [mapped_run.key.name]
-
     # The run is imported again if one of these files changes: the joined files, which complete the
     # records like files of scores, and the mapping file itself.
     return RunPlan(
-        run,
+        _make_run(mapping, mapped_run, _find_run_path(paths)),
         list(paths),
         scores=[file for file in join_files if file not in paths],
         logs=[mapped_run.mapping_file],
@@ -385,6 +372,21 @@ def _make_plan(
         needs_scores=False,
         importer_data=mapped_run,
     )
+
+
+def _make_run(mapping: ItemMapping, mapped_run: MappedRun, path: Path) -> Run:
+    """Make a run. Without a model, it is named after its file."""
+    run = Run(
+        benchmark=mapping.benchmark,
+        generation="",
+        language="",
+        model=mapped_run.key.model or path.stem,
+        path=str(path),
+        needs_dataset=False,
+    )
+    if mapped_run.key.name is not None:
+        run.name_parts = [mapped_run.key.name]
+    return run
 
 
 def _find_run_path(paths: Sequence[Path]) -> Path:

@@ -129,20 +129,27 @@ def _read_document(session: Session) -> list[_Message | SessionNote]:
 
 def _read_fields(session: Session, fields: dict[str, Any], line: int) -> None:
     """Read the fields of the session itself."""
-    session_id = fields.get("sessionId")
-    if isinstance(session_id, str) and not session.id:
-        session.id = session_id
-        session.first_line = line
-    elif isinstance(session_id, str) and session_id != session.id:
-        session.add_issue(OTHER_SESSION, line)
+    _note_session_id(session, fields.get("sessionId"), line)
     for name in ("startTime", "lastUpdated"):
         session.note_time(fields.get(name))
     for name in METADATA_FIELDS:
         if fields.get(name) is not None:
             session.metadata[name] = fields[name]
     for name, value in fields.items():
-        if name not in SESSION_FIELDS and value not in (None, "", [], {}):
+        is_empty = value in (None, "", [], {})
+        if name not in SESSION_FIELDS and not is_empty:
             session.add_unread_line(f"field {name[:60]} of the session", line)
+
+
+def _note_session_id(session: Session, session_id: Any, line: int) -> None:
+    """Keep the first id of the session. Another one is an issue."""
+    if not isinstance(session_id, str):
+        return
+    if not session.id:
+        session.id = session_id
+        session.first_line = line
+    elif session_id != session.id:
+        session.add_issue(OTHER_SESSION, line)
 
 
 class _SessionLog:

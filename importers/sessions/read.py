@@ -182,10 +182,8 @@ def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> P
     Issues refer to the lines of the file. `written` are the messages as they are in the file.
     """
     dialect = DIALECTS[session.program]
-    conversation = ParsedConversation(dialect)
     messages: list[ParsedMessage] = []
     problems: list[MessageIssue] = []
-
     values = [message.value for message in written]
     for reading in read_with_foreign_messages(values, dialect):
         if isinstance(reading, MessageIssue):
@@ -196,6 +194,7 @@ def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> P
     if session.program == "codex":
         _mark_failed_commands(messages)
     problems.extend(pair_results(messages))
+    conversation = ParsedConversation(dialect)
     conversation.messages = list(_insert_notes(session, messages))
 
     _add_issues(session, problems, written)

@@ -155,7 +155,10 @@ class Session:
         for what, lines in self.unread_lines.items():
             more = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
             self.add_issue(f"{what} is not read{more}", lines[0])
+        self._report_limits()
 
+    def _report_limits(self) -> None:
+        """Add issues about texts that were cut, and about messages that were skipped."""
         if self.n_cut_lines:
             count = format_count(self.n_cut_lines, "line")
             what = (

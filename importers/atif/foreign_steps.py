@@ -68,14 +68,12 @@ class ConvertedSteps:
         call_id = result.call_id or self._take_open_call(result.name)
         written = {"source_call_id": call_id, "content": format_result(result)}
         owner = self._steps_by_call.get(call_id or "")
-        if owner is None:
-            what = f"result {result.call_id or 'without an id'} belongs to no call"
-            self.issues.append(MessageIssue(what, path=result.path, raw=result.text))
-            self.add_step(number, {"source": "system", "observation": {"results": [written]}})
+        if owner is not None:
+            _append_result(owner, written)
             return
-        observation = as_object(owner.get("observation"))
-        results = [*as_list(observation.get("results")), written]
-        owner["observation"] = observation | {"results": results}
+        what = f"result {result.call_id or 'without an id'} belongs to no call"
+        self.issues.append(MessageIssue(what, path=result.path, raw=result.text))
+        self.add_step(number, {"source": "system", "observation": {"results": [written]}})
 
     def _take_open_call(self, name: str | None) -> str | None:
         """Return the id of the call that a result without an id answers, and remove this call from
@@ -140,6 +138,13 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     else:
         converted.add_step(number, own_step)
     converted.add_unknown_parts(number, observation.unknown_parts)
+
+
+def _append_result(step: JsonObject, result: JsonObject) -> None:
+    """Add a result to the observation of a step. Its old observation is not changed."""
+    observation = as_object(step.get("observation"))
+    results = [*as_list(observation.get("results")), result]
+    step["observation"] = observation | {"results": results}
 
 
 def _add_step_with_foreign_parts(

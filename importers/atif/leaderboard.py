@@ -46,18 +46,16 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Compute the mean of each reward and pass@k over the trials of a run.
 
-    A trial can have several named rewards. As in Harbor, a trial without one counts as 0. If no
-    trial has a reward, there are no metrics.
+    A trial can have several named rewards. If no trial has a reward, there are no metrics.
     """
     rewards = [get_effective_rewards(item) for item in items]
     n_known = sum(rewards_of_trial is not None for rewards_of_trial in rewards)
     if not n_known:
         return []
-
+    # In Harbor, a trial without a reward counts as 0.
     note = "trials without a reward count as 0" if n_known < len(items) else ""
-    metrics = []
-    for name, value in compute_mean_rewards(rewards).items():
-        metric = Metric(
+    metrics = [
+        Metric(
             "reward",
             name,
             value=value,
@@ -67,9 +65,9 @@ def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
             note=note,
             digits=4,
         )
-        metrics.append(metric)
-    metrics += _compute_pass_at_k_metrics(items, rewards)
-    return metrics
+        for name, value in compute_mean_rewards(rewards).items()
+    ]
+    return metrics + _compute_pass_at_k_metrics(items, rewards)
 
 
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
@@ -142,26 +140,25 @@ def _compute_pass_at_k_metrics(
     passes_by_task = _group_passes_by_task(items, rewards)
     if passes_by_task is None:
         return []
-
     # For pass@k, each task needs at least k trials.
-    n_tasks = len(passes_by_task)
     fewest_trials = min((len(passes) for passes in passes_by_task.values()), default=0)
+    return [_compute_pass_at_k(passes_by_task, k) for k in _list_k_values(fewest_trials)]
 
-    metrics = []
-    for k in _list_k_values(fewest_trials):
-        estimates = [
-            estimate_pass_at_k(len(passes), sum(passes), k) for passes in passes_by_task.values()
-        ]
-        metric = Metric(
-            "reward",
-            f"pass@{k}",
-            value=sum(estimates) / n_tasks,
-            n=n_tasks,
-            total=n_tasks,
-            counted_noun="tasks",
-        )
-        metrics.append(metric)
-    return metrics
+
+def _compute_pass_at_k(passes_by_task: Mapping[str, Sequence[bool]], k: int) -> Metric:
+    """Compute pass@k from whether each trial of each task passed."""
+    n_tasks = len(passes_by_task)
+    estimates = [
+        estimate_pass_at_k(len(passes), sum(passes), k) for passes in passes_by_task.values()
+    ]
+    return Metric(
+        "reward",
+        f"pass@{k}",
+        value=sum(estimates) / n_tasks,
+        n=n_tasks,
+        total=n_tasks,
+        counted_noun="tasks",
+    )
 
 
 def _group_passes_by_task(

@@ -110,22 +110,24 @@ def check_review(line: JsonObject) -> Iterator[str]:
     """Describe each problem in the fields of a review, EvalScope's record with the score of a
     sample.
 
-    The field `sample_score` contains the score. Fields of another type than expected, and fields
-    that fcreview does not read, are problems.
+    Fields of another type than expected, and fields that fcreview does not read, are problems.
     """
     yield from _check_form(REVIEW, line)
     if "input" not in line and not isinstance(line.get("messages"), list):
         yield "messages of the review is not a list"
     if isinstance(line.get("target"), list) and not _is_list_of(line["target"], str):
         yield "target of the review is not a list of texts"
-
-    sample_score = as_object(line.get("sample_score"))
-    score = as_object(sample_score.get("score"))
     yield from _check_form(SAMPLE_SCORE, line.get("sample_score"))
-    yield from _check_form(SCORE, sample_score.get("score"))
-    if not isinstance(score.get("status", ""), str):
+    sample_score = as_object(line.get("sample_score"))
+    yield from _check_score(sample_score.get("score"))
+
+
+def _check_score(score: Any) -> Iterator[str]:
+    yield from _check_form(SCORE, score)
+    fields = as_object(score)
+    if not isinstance(fields.get("status", ""), str):
         yield "status of score is not a text"
-    yield from _check_errors(as_object(score.get("metadata")))
+    yield from _check_errors(as_object(fields.get("metadata")))
 
 
 def _check_errors(details: JsonObject) -> Iterator[str]:
@@ -150,12 +152,18 @@ def _check_form(form: Form, value: Any) -> Iterator[str]:
             yield f"{form.name}{MISSING}{name}"
         elif not isinstance(value[name], types):
             yield f"{name} of {form.name} is not {_describe_types(types)}"
+    for name in _list_unknown_fields(form, value):
+        yield f"the field {name[:60]} of {form.name}{UNREAD}"
 
+
+def _list_unknown_fields(form: Form, value: JsonObject) -> list[str]:
+    """Return the names of fields that are not in the form and not empty."""
     known_names = (*form.required, *form.optional)
-    for name, field in value.items():
-        is_empty = field in (None, "", [], {})
-        if name not in known_names and not is_empty:
-            yield f"the field {name[:60]} of {form.name}{UNREAD}"
+    return [
+        name
+        for name, field in value.items()
+        if name not in known_names and field not in (None, "", [], {})
+    ]
 
 
 def _describe_types(types: Types) -> str:

@@ -481,16 +481,9 @@ class _ColumnFigures:
         chosen = self._choose_value(spec, computed)
         n_known = _count_values(spec, known)
         n_all = _count_values(spec, complete)
-        # A recorded value also covers the samples that the file lacks. Only for a group, the log
-        # does not say how many these are.
-        if (
-            chosen.is_recorded
-            and self.column.has_fewer_samples_than_recorded
-            and not spec.is_grouped
-        ):
+        if chosen.is_recorded and self._covers_missing_samples(spec):
             n_all = self.column.n_recorded or n_all
             n_known = n_all
-
         return Metric(
             table,
             spec.key,
@@ -503,6 +496,12 @@ class _ColumnFigures:
             counted_noun="samples",
             measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
         )
+
+    def _covers_missing_samples(self, spec: MetricSpec) -> bool:
+        """Whether a recorded value also covers samples that the file lacks, and it is known how
+        many. The log does not say it for a group.
+        """
+        return self.column.has_fewer_samples_than_recorded and not spec.is_grouped
 
     def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> _ChosenValue:
         """Choose between the value that Inspect recorded in the log, and the one that fcreview

@@ -98,28 +98,34 @@ def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
     Raises DependentParts if the parts cannot be read on their own: the archive is too large, or is
     no longer the one that was divided.
     """
-    selection: SamplesOfPart = part.selection
-    context = make_context(plan)
-    context.statistics = selection.statistics
     (path,) = list_log_paths(plan)
     try:
         with open_log(path) as log:
             if log.archive is None:
                 raise DependentParts
-            is_first = part.index == 0
-            if is_first:
-                yield from report_run_status(log)
-            # This sets in the context what the fact about the verdicts and the items need.
-            first_records = read_up_to_scored_sample(log.read_samples())
-            read_header(log, first_records, context)
-            if is_first:
-                yield make_verdict_fact(context)
-                yield from log.archive.report_misplaced_samples()
-
-            yield from make_items(log.archive.read_members(selection.names), context)
-            yield PartSummary(_summarize_part(context, log.archive))
+            yield from _read_part_of_log(log, log.archive, plan, part)
     except UnreadableLog as error:
         raise DependentParts from error
+
+
+def _read_part_of_log(
+    log: InspectLog, archive: ArchiveLog, plan: RunPlan, part: RunPart
+) -> Iterator[ReadRecord]:
+    """Yield the records of a part. `archive` is the archive of the log."""
+    selection: SamplesOfPart = part.selection
+    context = make_context(plan)
+    context.statistics = selection.statistics
+    is_first = part.index == 0
+    if is_first:
+        yield from report_run_status(log)
+    # This sets in the context what the fact about the verdicts and the items need.
+    read_header(log, read_up_to_scored_sample(log.read_samples()), context)
+    if is_first:
+        yield make_verdict_fact(context)
+        yield from archive.report_misplaced_samples()
+
+    yield from make_items(archive.read_members(selection.names), context)
+    yield PartSummary(_summarize_part(context, archive))
 
 
 def _summarize_part(context: RunContext, archive: ArchiveLog) -> LogPart:

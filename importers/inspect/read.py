@@ -618,25 +618,30 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     conversation is read.
     """
     _add_metadata_and_hashes(item, sample.value, context)
-
-    # Messages of other APIs are brought into Inspect's form first.
-    converted = convert_messages(sample.value.get("messages"))
-    item.issues.extend(make_issues(item, converted.issues))
-    value = sample.value | {"messages": converted.messages}
-    conversation = _fill_conversation(item, replace(sample, value=value), context)
+    sample = _convert_foreign_messages(item, sample)
+    conversation = _fill_conversation(item, sample, context)
     for problem in conversation.problems:
         add_issue(item, problem, severity="notice")
     if conversation.server_tools:
         item.extra.metadata["server tools"] = conversation.server_tools
 
+    value = sample.value
     _fill_usage(item, value, context.run.model)
     item.ended = _describe_ending(value)
     _add_log_remarks(item, value)
-
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
     _set_error_type_of_task(item, value, scores, context)
     apply_sample_incident(item, value, has_scorer_error=sample.event_data.has_scorer_error)
+
+
+def _convert_foreign_messages(item: Item, sample: LogSample) -> LogSample:
+    """Return a sample whose messages all have Inspect's form. Messages of other APIs are brought
+    into it, and what is not read of them becomes issues of the item.
+    """
+    converted = convert_messages(sample.value.get("messages"))
+    item.issues.extend(make_issues(item, converted.issues))
+    return replace(sample, value=sample.value | {"messages": converted.messages})
 
 
 def _add_metadata_and_hashes(item: Item, sample_value: dict[str, Any], context: RunContext) -> None:

@@ -215,8 +215,14 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
     except InvalidMapping as error:
         reason = "the mapping file has mistakes: " + "; ".join(error.problems)
         found.plans.append(make_failed_plan(IMPORTER, chosen.path, reason))
-        return
+    else:
+        _add_runs_of_mapping(found, chosen, mapping)
 
+
+def _add_runs_of_mapping(
+    found: DiscoveredRuns, chosen: _ChosenMapping, mapping: ItemMapping
+) -> None:
+    """Add the runs of a mapping without mistakes, and claim their files."""
     source_files = _find_source_files(mapping, chosen, found)
     paths_by_run = group_files_by_run(mapping, source_files, chosen.base)
     chosen_paths = _limit_runs(paths_by_run)

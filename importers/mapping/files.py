@@ -87,23 +87,7 @@ def read_mapped_records(
     JSON Lines, CSV and Parquet are read in pieces. A JSON document is read as a whole.
     """
     groups = find_groups(path, base, pattern)
-    format_name = find_format(path, pattern)
-    has_table_options = bool(pattern.delimiter or pattern.encoding)
-    if has_table_options and format_name not in TABLE_FORMATS:
-        what = f"delimiter and encoding are not used, because the file is read as {format_name}"
-        yield ImportIssue(str(path), what=what)
-
-    match format_name:
-        case "json":
-            readings = _read_json(path, pattern)
-        case "jsonl":
-            readings = _read_json_lines(path)
-        case "csv" | "tsv":
-            readings = read_table(path, format_name, pattern)
-        case "parquet":
-            readings = _read_parquet(path)
-
-    for reading in readings:
+    for reading in _read_file(path, pattern):
         if isinstance(reading, ImportIssue):
             yield reading
             continue
@@ -118,6 +102,25 @@ def read_mapped_records(
             entry=reading.entry,
             index=reading.index,
         )
+
+
+def _read_file(path: Path, pattern: FilePattern) -> Iterator[Row | ImportIssue]:
+    """Yield the rows of a file by its format. Options of tables for another format are an issue."""
+    format_name = find_format(path, pattern)
+    has_table_options = bool(pattern.delimiter or pattern.encoding)
+    if has_table_options and format_name not in TABLE_FORMATS:
+        what = f"delimiter and encoding are not used, because the file is read as {format_name}"
+        yield ImportIssue(str(path), what=what)
+
+    match format_name:
+        case "json":
+            yield from _read_json(path, pattern)
+        case "jsonl":
+            yield from _read_json_lines(path)
+        case "csv" | "tsv":
+            yield from read_table(path, format_name, pattern)
+        case "parquet":
+            yield from _read_parquet(path)
 
 
 def _make_row(record: JsonRecord, index: int, document: Any = None) -> Row:

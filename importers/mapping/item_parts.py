@@ -171,12 +171,9 @@ def fill_golden_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
     written_reference = reader.read(form.values.get("golden_messages"))
     written_criteria = reader.read(form.values.get("criteria"))
     written_parts = [written_golden, written_reference, written_criteria]
-    if all(part is None for part in written_parts):
-        item.pairs = align_calls_by_turn([], item.predicted)
-        item.rule_note = NO_GOLDEN_ANSWER
-        return
-
-    item.golden_hash = answer_hash(written_parts)
+    has_golden_answer = any(part is not None for part in written_parts)
+    if has_golden_answer:
+        item.golden_hash = answer_hash(written_parts)
     if written_criteria is not None:
         _add_criteria(item, written_criteria)
     if written_reference is not None:
@@ -187,7 +184,7 @@ def fill_golden_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
     # Only complete golden calls gave a verdict by rules (`item.rule`), and paired the calls.
     are_calls_compared = item.rule is not None
     if not are_calls_compared:
-        item.rule_note = NO_GOLDEN_CALLS
+        item.rule_note = NO_GOLDEN_CALLS if has_golden_answer else NO_GOLDEN_ANSWER
         item.pairs = align_calls_by_turn(item.golden, item.predicted)
 
 

@@ -150,14 +150,16 @@ class MappingReader:
             self.counts.known_fields = collect_field_names(record.value)
         self.counts.n_items += 1
         reader = ValueReader(record, self.counts)
-        values = self.mapping.item.values
-        item_id = reader.read_name(values.get("id"))
+        item_id = reader.read_name(self.mapping.item.values.get("id"))
         if item_id is None:
             reader.add_issue(self._describe_missing_id(record), severity="error")
             yield from reader.issues
-            return
+        else:
+            yield self._read_item(item_id, reader)
 
-        trial = reader.read_name(values.get("trial"))
+    def _read_item(self, item_id: str, reader: ValueReader) -> Item:
+        """Make the item of a record, with the issues of its values."""
+        trial = reader.read_name(self.mapping.item.values.get("trial"))
         item = self._make_item(item_id, trial, reader)
         self._attach_rows(item_id, reader)
         fill_safely(item, partial(self._fill_item, item, reader))
@@ -166,7 +168,7 @@ class MappingReader:
         for issue in reader.issues:
             issue.item = item.id
         item.issues.extend(reader.issues)
-        yield item
+        return item
 
     def _describe_missing_id(self, record: MappedRecord) -> str:
         """Say that a record is skipped, and which of its fields may be the id."""

@@ -99,16 +99,18 @@ class ValueReader:
         if located.problem:
             self._report(value, located.problem, NOT_READABLE)
             return None
+        if located.value is None:
+            self._counts.add_missing(value.key, self.record)
+            return None
 
         try:
-            converted = None if located.value is None else convert(located.value)
+            converted = convert(located.value)
         except NotAVerdict as error:
             self._report(value, str(error), NOT_A_VERDICT)
             return None
         except UnreadableValue as error:
             self._report(value, str(error), NOT_READABLE)
             return None
-
         if converted is None:
             self._counts.add_missing(value.key, self.record)
         else:

@@ -62,19 +62,28 @@ def find_runs(
     runs.claimed.update(
         sorted_files.scored, sorted_files.diagnoses, sorted_files.outputs, sorted_files.tasks
     )
-
-    for path in sorted_files.scored:
-        runs.plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
-    # A diagnosis repeats the columns of the scored file, so it is a run if that file is missing.
-    used_diagnoses = {plan.importer_data.diagnosis for plan in runs.plans}
-    for path in sorted_files.diagnoses:
-        if path not in used_diagnoses:
-            runs.plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
-
+    runs.plans += _plan_scored_files(sorted_files, named_tasks, known_files)
     scored_files = [*sorted_files.scored, *sorted_files.diagnoses]
     _add_runs_of_outputs(runs, sorted_files, named_tasks, scored_files)
     runs.claimed.update(_list_statistics(known_files, scored_files))
     return runs
+
+
+def _plan_scored_files(
+    sorted_files: _FoundFiles, named_tasks: Sequence[Path], known_files: set[Path]
+) -> list[RunPlan]:
+    """Make the plan of each scored file, and of each diagnosis whose scored file is missing. A
+    diagnosis repeats the columns of the scored file.
+    """
+    plans = [
+        _plan_scored_file(path, sorted_files, named_tasks, known_files)
+        for path in sorted_files.scored
+    ]
+    used_diagnoses = {plan.importer_data.diagnosis for plan in plans}
+    for path in sorted_files.diagnoses:
+        if path not in used_diagnoses:
+            plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
+    return plans
 
 
 def _add_runs_of_outputs(

@@ -161,8 +161,8 @@ def _compute_pass_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def _compute_metrics_of_k(rollouts_by_task: Sequence[Sequence[_Rollout]], k: int) -> list[Metric]:
     """Compute NeMo Gym's metrics of k rollouts of each task.
 
-    pass@k is the chance that at least one of k rollouts passes, avg-of-k the mean reward of the
-    first k, and majority@k the reward of the answer that most of the first k gave.
+    pass@k is the chance that at least one of k rollouts passes, and avg-of-k the mean reward of the
+    first k.
     """
     n_tasks = len(rollouts_by_task)
     rewards_by_task = [[rollout.reward for rollout in rollouts] for rollouts in rollouts_by_task]
@@ -175,14 +175,21 @@ def _compute_metrics_of_k(rollouts_by_task: Sequence[Sequence[_Rollout]], k: int
         _make_percentage(f"pass@{k}/accuracy", pass_chances, n_tasks),
         _make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, n_tasks),
     ]
-
-    all_rollouts = chain.from_iterable(rollouts_by_task)
-    has_answers = any(rollout.answer is not None for rollout in all_rollouts)
-    if has_answers:
-        majorities = [_score_majority(rollouts[:k]) for rollouts in rollouts_by_task]
-        metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, n_tasks))
+    metrics += _compute_majority(rollouts_by_task, k)
     metrics += _compute_spread_across_runs(rewards_by_task, k)
     return metrics
+
+
+def _compute_majority(rollouts_by_task: Sequence[Sequence[_Rollout]], k: int) -> list[Metric]:
+    """Compute majority@k, the reward of the answer that most of the first k rollouts gave. Without
+    answers in the rollouts, there is none.
+    """
+    all_rollouts = chain.from_iterable(rollouts_by_task)
+    has_answers = any(rollout.answer is not None for rollout in all_rollouts)
+    if not has_answers:
+        return []
+    majorities = [_score_majority(rollouts[:k]) for rollouts in rollouts_by_task]
+    return [_make_percentage(f"majority@{k}/accuracy", majorities, len(rollouts_by_task))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -368,20 +368,23 @@ def load_failure_list(
             continue
 
         value = record.value
-        if not _is_failure_entry(value):
-            if _is_score_header(value) and not scored.header:
-                scored.header = value
+        if _is_failure_entry(value):
+            item_id = find_item_id(value)
+            if item_id in scored.entries:
+                scored.repeated_ids.add(item_id)
+                issues.append(_make_repeated_entry_issue(path, record.line, item_id))
             else:
-                issues.append(_make_invalid_entry_issue(path, record.line, value, find_item_id))
-            continue
-        item_id = find_item_id(value)
-        if item_id in scored.entries:
-            scored.repeated_ids.add(item_id)
-            what = f"{item_id} is scored more than once. The first entry counts"
-            issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+                scored.entries[item_id] = value
+        elif _is_score_header(value) and not scored.header:
+            scored.header = value
         else:
-            scored.entries[item_id] = value
+            issues.append(_make_invalid_entry_issue(path, record.line, value, find_item_id))
     return scored
+
+
+def _make_repeated_entry_issue(path: Path, line: int, item_id: str) -> ImportIssue:
+    what = f"{item_id} is scored more than once. The first entry counts"
+    return ImportIssue(str(path), line, what=what, item=item_id)
 
 
 def _is_failure_entry(value: Any) -> bool:

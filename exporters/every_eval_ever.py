@@ -14,7 +14,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from math import isfinite
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
     from fcreview.model.item import Run
     from fcreview.model.metric import MetricSource
     from fcreview.stats.estimation import MetricEstimate
-    from fcreview.stats.repeats import GroupSummary
     from fcreview.stats.run_comparison import AlignedItem, VerdictSource
     from fcreview.store.rows import RunRow
 
 SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"
 """Value of fields that the schema requires and that fcreview does not know."""
+NO_CATEGORY = "no category"
+"""Name of a category that is empty, beside categories with a name."""
 INTERVAL_METHOD = "Wilson, by clusters of questions, with Student's t"
 MAX_NAME_LENGTH = 100
 SHARE_UNITS = ("share", "percent")
@@ -139,49 +140,36 @@ def _list_pass_rates_of_items(
 
     `source` names the verdicts.
     """
-    # The outcomes of the items are those of a single run.
-    only_run = RunGroup(row.run_name, runs=[0])
-    for category, items_of_part in _divide_by_category(items).items():
-        (summary,) = summarize_groups(items_of_part, [only_run])
-        score = _make_pass_rate_score(row, summary, is_whole_run=not category)
-        if score is None:
-            continue
+    score = _make_pass_rate_score(row, items)
+    if score is not None:
+        # Only of the whole run it is known how many items failed by an incident or were not run.
+        details_of_run = {"incidents": row.incidents, "not_run": row.not_run}
+        score = replace(score, details={**score.details, **details_of_run})
+        yield _make_pass_rate_figure(["items passed"], source, score)
 
-        names = ["items passed", category] if category else ["items passed"]
-        yield Figure(
-            names,
-            metric_id="accuracy",
-            metric_name="Items passed",
-            kind="accuracy",
-            source=source,
-            score=score,
-        )
-
-
-def _divide_by_category(items: Sequence[AlignedItem]) -> dict[str, list[AlignedItem]]:
-    """Return the items of each category after all items, whose category is the empty text.
-
-    A single category would repeat the whole run, so it is left out.
-    """
     items_by_category: dict[str, list[AlignedItem]] = {}
     for item in items:
         items_by_category.setdefault(item.question_key.category, []).append(item)
-    parts = {"": list(items)}
-    if len(items_by_category) > 1:
-        parts |= items_by_category
-    return parts
+    if len(items_by_category) == 1:
+        return
+    for category, items_of_category in items_by_category.items():
+        score = _make_pass_rate_score(row, items_of_category)
+        if score is not None:
+            # Without a name, the figure would have the name of that of the whole run.
+            names = ["items passed", category or NO_CATEGORY]
+            yield _make_pass_rate_figure(names, source, score)
 
 
-def _make_pass_rate_score(
-    row: RunRow, summary: GroupSummary, *, is_whole_run: bool
-) -> Score | None:
-    """Return the pass rate of the questions with a verdict; None if there are none."""
+def _make_pass_rate_score(row: RunRow, items: Sequence[AlignedItem]) -> Score | None:
+    """Return the pass rate of the questions with a verdict; None if there are none.
+
+    The items are of one run.
+    """
+    only_run = RunGroup(row.run_name, runs=[0])
+    (summary,) = summarize_groups(items, [only_run])
     mean = summary.mean
     if mean is None:
         return None
-    details = {"clusters": summary.n_clusters, "questions_without_verdict": summary.n_left_out}
-    if is_whole_run:
-        details |= {"incidents": row.incidents, "not_run": row.not_run}
     has_interval = mean.low is not None
     return Score(
         mean.value,
@@ -189,7 +177,21 @@ def _make_pass_rate_score(
         low=mean.low,
         high=mean.high,
         method=INTERVAL_METHOD if has_interval else "",
-        details=details,
+        details={
+            "clusters": summary.n_clusters,
+            "questions_without_verdict": summary.n_left_out,
+        },
+    )
+
+
+def _make_pass_rate_figure(names: Sequence[str], source: str, score: Score) -> Figure:
+    return Figure(
+        names,
+        metric_id="accuracy",
+        metric_name="Items passed",
+        kind="accuracy",
+        source=source,
+        score=score,
     )
 
 

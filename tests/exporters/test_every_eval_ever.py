@@ -211,6 +211,30 @@ def test_copies_of_a_run_have_records_of_their_own_and_keep_their_names(
     assert list_relationships(again) == {"first_party"}
 
 
+def test_empty_category_has_a_figure_beside_that_of_the_whole_run(tmp_path: Path) -> None:
+    lines: list[Record] = [{"fcreview": 1, "benchmark": "x", "model": "m"}]
+    for number, category in enumerate(["", "", "y"]):
+        messages = [{"role": "user", "content": f"question {number}"}]
+        item = {"id": str(number), "category": category, "messages": messages}
+        lines.append(item | {"verdicts": [{"source": "official", "value": number == 0}]})
+    (tmp_path / "run.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = run_in_this_process(
+        ["export", "run.jsonl", "--format", "eee", "-o", "out"], tmp_path, environment(tmp_path)
+    )
+    assert done.code == 0, done.err
+    (record,) = read_records(tmp_path / "out").values()
+    scores = {
+        name: result["score_details"]["score"]
+        for name, result in index_results(record).items()
+        if name.startswith("x.items_passed")
+    }
+    assert scores == {
+        "x.items_passed/official": pytest.approx(1 / 3),
+        "x.items_passed.no_category/official": 1 / 2,
+        "x.items_passed.y/official": 0,
+    }
+
+
 def list_relationships(records: Mapping[str, Record]) -> set[str]:
     return {record["source_metadata"]["evaluator_relationship"] for record in records.values()}
 

@@ -217,52 +217,71 @@ def _list_messages(item: Item) -> Iterator[JsonObject]:
 
 def _list_step_messages(
     step: Step, messages: Sequence[Message], calls: _CallWriter
-) -> Iterator[JsonObject]:
-    """Yield the messages of a step, one of which has the calls of the step.
-
-    If no message can have them, they are in a message of their own (see `_find_place_of_calls`).
+) -> list[JsonObject]:
+    """Return the messages of a step with its calls. If no message can have the calls, they get a
+    message of their own.
     """
-    caller = calls.get_caller(step)
     # This gives the calls their ids. The results of the step take them below, in this order.
     written_calls = calls.write(step)
-    if written_calls and not messages:
-        yield _make_message_of_calls(step, caller, written_calls)
-        return
+    written = [_make_message_or_result(message, step, calls) for message in messages]
+    if not written_calls:
+        return written
 
-    position_of_calls = _find_place_of_calls(messages, caller)
-    for index, message in enumerate(messages):
-        written = _make_message(message)
-        if message.role == "tool":
-            call_id = calls.take_id(step)
-            if call_id is not None:
-                written["tool_call_id"] = call_id
-
-        if written_calls and index == position_of_calls:
-            if _can_have_calls(message, caller):
-                written["tool_calls"] = written_calls
-            else:
-                yield _make_message_of_calls(step, caller, written_calls)
-        yield written
+    caller = calls.get_caller(step)
+    reply = _find_reply_with_calls(messages, caller)
+    if reply is not None:
+        written[reply]["tool_calls"] = written_calls
+    else:
+        position = _find_place_of_calls(messages)
+        written.insert(position, _make_message_of_calls(step, caller, written_calls))
+    return written
 
 
-def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
-    """Return the position of the message that gets the calls, or before which a message with the
-    calls must be inserted.
+def _make_message_or_result(message: Message, step: Step, calls: _CallWriter) -> JsonObject:
+    """Convert a message. A result takes the id of the next call of the step without a result."""
+    written = _make_message(message)
+    if message.role == "tool":
+        call_id = calls.take_id(step)
+        if call_id is not None:
+            written["tool_call_id"] = call_id
+    return written
 
-    The last text of the caller before the first result gets the calls. If there is no such text,
-    the position is that of the first result. It is that of the first message if there is no result,
-    or if the first message is of the caller, which is then its reasoning.
+
+def _find_reply_with_calls(messages: Sequence[Message], caller: str) -> int | None:
+    """Return the position of the message that gets the calls: the last text of the caller before
+    the first result. None if there is no such text.
     """
-    texts_of_caller: list[int] = []
-    for index, message in enumerate(messages):
+    before_result = messages[: _find_first_result(messages)]
+    texts = [
+        position
+        for position, message in enumerate(before_result)
+        if _can_have_calls(message, caller)
+    ]
+    return texts[-1] if texts else None
+
+
+def _find_place_of_calls(messages: Sequence[Message]) -> int:
+    """Return the position at which a message with the calls must be inserted.
+
+    The model thinks before it calls, so the calls follow the last reasoning before the first
+    result. Without reasoning, they stand before the first result, or else before all messages.
+    """
+    first_result = _find_first_result(messages)
+    thoughts = [
+        position
+        for position, message in enumerate(messages[:first_result])
+        if message.name == REASONING
+    ]
+    if thoughts:
+        return thoughts[-1] + 1
+    return 0 if first_result is None else first_result
+
+
+def _find_first_result(messages: Sequence[Message]) -> int | None:
+    for position, message in enumerate(messages):
         if message.role == "tool":
-            has_message_of_caller = bool(texts_of_caller) or messages[0].role == caller
-            if not has_message_of_caller:
-                return index
-            break
-        if _can_have_calls(message, caller):
-            texts_of_caller.append(index)
-    return texts_of_caller[-1] if texts_of_caller else 0
+            return position
+    return None
 
 
 def _can_have_calls(message: Message, caller: str) -> bool:

@@ -162,6 +162,45 @@ def test_notes_undecoded_calls_and_calls_of_the_user_survive(tmp_path: Path) -> 
     assert copy.predicted[0].arguments == {"a": [1.0, 10**20]}
 
 
+REASONING = Message(0, 0, role="assistant", content="I think.", name="reasoning")
+RESULT = Message(0, 0, role="tool", content="one", name="f")
+LOG = Message(0, 0, role="log", content="retry", name="runner")
+TEXT = Message(0, 0, role="assistant", content="I call f.")
+
+
+@pytest.mark.parametrize(
+    ("messages", "wanted"),
+    [
+        ([REASONING], ["reasoning", "calls"]),
+        ([REASONING, RESULT], ["reasoning", "calls", "result"]),
+        ([REASONING, LOG, RESULT], ["reasoning", "calls", "log", "result"]),
+        ([LOG, REASONING], ["log", "reasoning", "calls"]),
+        ([REASONING, TEXT, RESULT], ["reasoning", "calls", "result"]),
+        ([REASONING, RESULT, TEXT], ["reasoning", "calls", "result", "text"]),
+        ([LOG, RESULT], ["log", "calls", "result"]),
+        ([LOG], ["calls", "log"]),
+    ],
+)
+def test_calls_follow_the_reasoning_and_precede_the_results(
+    tmp_path: Path, messages: list[Message], wanted: list[str]
+) -> None:
+    item = Item("a", category="x", group="g")
+    item.messages = messages
+    item.predicted = [Call("predicted", "f", arguments={})]
+    written = make_record(item, golden=())["messages"]
+    assert [name_message(message) for message in written] == wanted
+    (copy,) = read_again([item], tmp_path / "copy")
+    assert describe(copy) == describe(item)
+
+
+def name_message(message: dict[str, Any]) -> str:
+    if message.get("tool_calls"):
+        return "calls"
+    if message.get("reasoning_content"):
+        return "reasoning"
+    return {"tool": "result", "system": "log", "assistant": "text"}[message["role"]]
+
+
 LONG_INTEGER = 10**20
 
 

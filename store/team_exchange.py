@@ -234,47 +234,58 @@ class Inbox:
         lines_by_annotator: dict[str, list[PulledLine]] = {}
         for line in lines:
             lines_by_annotator.setdefault(line.annotator, []).append(line)
-        return sum(
-            self._store_lines_of_annotator(name, group)
-            for name, group in lines_by_annotator.items()
-        )
 
-    def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
-        """Store the lines of one annotator's journal that the team's server sent. Returns the
-        number of new lines in all files.
-
-        Lines of the user's own journal come from the user's other computers. They are appended to
-        the journal itself. An informed line is a review by an annotator who had already seen other
-        verdicts. It is stored in a folder of its own, so that it does not count as blind. In the
-        user's own journal, an informed line is therefore stored twice.
-        """
-        # The own name was checked before. The server could send any other name.
-        is_own = name == self.annotator
-        is_usable = is_own or self._is_usable_annotator(name)
-        if not is_usable:
-            warning = (
-                f"team: {len(lines)} lines were ignored, because their annotator {sanitize(name)!a}"
-                " is not valid"
-            )
-            self.warnings[warning] = None
-            return 0
-
-        # The places are stored first, so that no reader sees a line without its place.
-        self._store_places(name, lines)
-
-        informed_lines = [line.body for line in lines if line.is_informed]
-        uninformed_lines = [line.body for line in lines if not line.is_informed]
         n_new = 0
-        if is_own:
-            n_new += self._store_own_lines([line.body for line in lines])
-        else:
-            n_new += self._append_lines(self._workspace.team_reviews, name, uninformed_lines)
-        n_new += self._append_lines(self._workspace.informed_team_reviews, name, informed_lines)
+        for name, lines_of_annotator in lines_by_annotator.items():
+            # The own name was checked before. The server could send any other name.
+            if name == self.annotator:
+                n_new += self._store_own_lines(lines_of_annotator)
+            elif self._is_usable_annotator(name):
+                n_new += self._store_lines_of_other(name, lines_of_annotator)
+            else:
+                self._warn_of_ignored_lines(name, len(lines_of_annotator))
         return n_new
 
-    def _append_lines(self, folder: Path, annotator: str, lines: Sequence[bytes]) -> int:
+    def _warn_of_ignored_lines(self, name: str, n_lines: int) -> None:
+        warning = (
+            f"team: {n_lines} lines were ignored, because their annotator {sanitize(name)!a} is not"
+            " valid"
+        )
+        self.warnings[warning] = None
+
+    def _store_own_lines(self, lines: Sequence[PulledLine]) -> int:
+        """Store lines of the user's own journal, and return the number of new lines.
+
+        They come from the user's other computers, and are appended to the journal itself. An
+        informed line is stored a second time in the folder of informed lines, but is counted once.
+        """
+        # The places are stored first, so that no reader sees a line without its place.
+        self._store_places(self.annotator, lines)
+        new_lines = self._append_to_journal([line.body for line in lines])
+        new_informed_lines = self._append_informed_lines(self.annotator, lines)
+        return len({*new_lines, *new_informed_lines})
+
+    def _store_lines_of_other(self, name: str, lines: Sequence[PulledLine]) -> int:
+        """Store lines of another annotator's journal, and return the number of new lines."""
+        # The places are stored first, so that no reader sees a line without its place.
+        self._store_places(name, lines)
+        uninformed_lines = [line.body for line in lines if not line.is_informed]
+        new_lines = self._append_lines(self._workspace.team_reviews, name, uninformed_lines)
+        new_informed_lines = self._append_informed_lines(name, lines)
+        return len(new_lines) + len(new_informed_lines)
+
+    def _append_informed_lines(self, annotator: str, lines: Sequence[PulledLine]) -> list[bytes]:
+        """Append the informed lines to a file in a folder of their own, and return the new ones.
+
+        An informed line is a review by an annotator who had already seen other verdicts. The folder
+        says that it does not count as blind.
+        """
+        informed_lines = [line.body for line in lines if line.is_informed]
+        return self._append_lines(self._workspace.informed_team_reviews, annotator, informed_lines)
+
+    def _append_lines(self, folder: Path, annotator: str, lines: Sequence[bytes]) -> list[bytes]:
         if not lines:
-            return 0
+            return []
         return self._get_line_file(folder / f"{annotator}.jsonl").append_new_lines(lines)
 
     def _store_places(self, annotator: str, lines: Sequence[PulledLine]) -> None:
@@ -316,11 +327,11 @@ class Inbox:
     def _get_line_file(self, path: Path) -> _LineFile:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
-    def _store_own_lines(self, lines: Sequence[bytes]) -> int:
+    def _append_to_journal(self, lines: Sequence[bytes]) -> list[bytes]:
         """Append the user's own lines from another machine to the user's journal, and return
-        their number.
+        the appended ones.
         """
-        new: dict[str, bytes] = {}
+        line_by_hash: dict[str, bytes] = {}
         for line in self._get_line_file(self._journal.path).find_new_lines(lines):
             try:
                 event = parse_line(line)
@@ -328,8 +339,10 @@ class Inbox:
                 self.warnings[f"team: an invalid line of your journal was ignored: {error}"] = None
                 continue
             if event.annotator == self.annotator:
-                new[event.hash] = line
-        return len(self._journal.append_missing_lines(new)) if new else 0
+                line_by_hash[event.hash] = line
+
+        appended_hashes = self._journal.append_missing_lines(line_by_hash)
+        return [line_by_hash[line_hash] for line_hash in appended_hashes]
 
     def _is_usable_annotator(self, name: str) -> bool:
         """Return whether files of this workspace can have a name from the server.
@@ -387,9 +400,9 @@ class _LineFile:
             if b"\n" not in line and _line_digest(line) not in known
         ]
 
-    def append_new_lines(self, lines: Sequence[bytes]) -> int:
-        """Append the lines that the file lacks, sync the file to disk, and return the number of
-        appended lines.
+    def append_new_lines(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Append the lines that the file lacks, sync the file to disk, and return the appended
+        lines.
         """
         self._files.make_folder(self._path.parent)
         descriptor = self._files.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
@@ -403,7 +416,7 @@ class _LineFile:
         finally:
             # Releases the lock.
             os.close(descriptor)
-        return len(new_lines)
+        return new_lines
 
     def _update_digests(self, descriptor: int) -> None:
         """Read the digests of all lines of the file again, if the file has changed."""

@@ -11,6 +11,7 @@ import pytest
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
+from fcreview.store.team_exchange import Inbox
 from fcreview.store.team_server import PulledLine, TeamError
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key
@@ -160,6 +161,19 @@ def test_one_annotator_uses_two_machines(
     both = [read_events_and_warnings(place) for place in (office, home)]
     assert both[0] == both[1]
     assert not both[0][1]
+
+
+def test_informed_line_of_the_own_journal_counts_once(make_workspace: MakeWorkspace) -> None:
+    sender, receiver = make_workspace("a"), make_workspace("b")
+    bodies = fill_journal(sender, "alice", 2).read_bytes().splitlines()
+    lines = [PulledLine("alice", is_informed=True, body=body) for body in bodies]
+
+    assert Inbox(receiver, "alice").store_lines(lines) == 2
+    for folder in (receiver.reviews, receiver.informed_team_reviews):
+        assert (folder / "alice.jsonl").read_bytes().splitlines() == bodies
+    assert Inbox(receiver, "alice").store_lines(lines) == 0
+    # The user's own computer lacks only the second copy, which says that the lines are informed.
+    assert Inbox(sender, "alice").store_lines(lines) == 2
 
 
 def test_later_verdict_counts_on_every_machine(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.store.reviews.journals import fill_journal
 from tests.team.private_server import PostgresServer
 
 MakeWorkspace = Callable[[str], Workspace]
-DATABASE = "wrong"
+_numbers = itertools.count(1)
 MEMBERSHIP = "('p', 'alice', 'annotator', 'own', true)"
 PULLED = "('1.1.1'::text, NULL::text, NULL::bool, NULL::bytea, NULL::text[])"
 RIGHT: dict[str, str] = {
@@ -99,13 +100,16 @@ class WrongServer:
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
-        self.address = ServerAddress(str(server.folder), server.port, DATABASE, "postgres")
+        # With `--dist worksteal`, a worker can come back to this module and need another database.
+        self._database = f"wrong{next(_numbers)}"
+        server.admin_sql(f"CREATE DATABASE {self._database}")
+        self.address = ServerAddress(str(server.folder), server.port, self._database, "postgres")
 
     def answer_rightly(self) -> None:
         commands = ["DROP SCHEMA IF EXISTS fcreview CASCADE", "CREATE SCHEMA fcreview"]
         for signature, answer in RIGHT.items():
             commands.append(f"CREATE FUNCTION fcreview.{signature} LANGUAGE sql AS $${answer}$$")
-        self._server.admin_sql("; ".join(commands), DATABASE)
+        self._server.admin_sql("; ".join(commands), self._database)
 
     def answer_wrongly(self, function: str, result: str, answer: str) -> None:
         self.answer_rightly()
@@ -114,11 +118,12 @@ class WrongServer:
         result_type = result or f"RETURNS{right_result}"
         definition = f"{parameters} {result_type} LANGUAGE sql AS $${answer}$$"
         self._server.admin_sql(
-            f"DROP FUNCTION fcreview.{function}; CREATE FUNCTION fcreview.{definition}", DATABASE
+            f"DROP FUNCTION fcreview.{function}; CREATE FUNCTION fcreview.{definition}",
+            self._database,
         )
 
     def drop_function(self, function: str) -> None:
-        self._server.admin_sql(f"DROP FUNCTION fcreview.{function}", DATABASE)
+        self._server.admin_sql(f"DROP FUNCTION fcreview.{function}", self._database)
 
     def connect(self) -> TeamServer:
         return TeamServer.connect(self.address)
@@ -128,9 +133,8 @@ class WrongServer:
 
 
 @pytest.fixture(scope="module")
-def wrong(postgres: PostgresServer) -> Iterator[WrongServer]:
-    postgres.admin_sql(f"CREATE DATABASE {DATABASE}")
-    yield WrongServer(postgres)
+def wrong(postgres: PostgresServer) -> WrongServer:
+    return WrongServer(postgres)
 
 
 def send_all_requests(wrong: WrongServer) -> None:

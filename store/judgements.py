@@ -251,35 +251,53 @@ SETUP_ID_LENGTH = 8  # number of characters of the id of a setup in the name of 
 
 
 def _merge_judge(workspace: Workspace, source: JudgeFile) -> MergedJudge:
-    """Add the records of another copy of a judge that this workspace does not have.
-
-    If the workspace has a judge of the same name with another setup, the records are kept under a
-    name that contains the id of their setup.
-    """
-    assert source.setup is not None  # noqa: S101 - the caller has checked it
-    name = source.name
-    own = read_judge(workspace, name)
-    if own.setup is not None and own.setup.id != source.setup.id:
-        # The same setup has the same name after each merge.
-        name = to_safe_annotator(f"{name}-{source.setup.id[:SETUP_ID_LENGTH]}")
-        own = read_judge(workspace, name)
-
-    new_setups = [source.setup] if own.setup is None else []
+    """Add the records of another copy of a judge that this workspace does not have."""
+    own = _read_own_copy(workspace, source)
     new_verdicts = [
         verdict for content, verdict in source.verdicts.items() if content not in own.verdicts
     ]
-    known_incidents = set(own.incidents)
-    new_incidents = [incident for incident in source.incidents if incident not in known_incidents]
-    new_records: list[JudgeRecord] = [*new_setups, *new_verdicts, *new_incidents]
+    new_records = [
+        *_list_new_setups(own, source),
+        *new_verdicts,
+        *_list_new_incidents(own, source),
+    ]
     if new_records:
-        with open_judge_writer(workspace, name) as writer:
+        with open_judge_writer(workspace, own.name) as writer:
             writer.append(*new_records)
     return MergedJudge(
         source.name,
-        kept_as=name,
+        kept_as=own.name,
         new=len(new_verdicts),
         known=len(source.verdicts) - len(new_verdicts),
     )
+
+
+def _read_own_copy(workspace: Workspace, source: JudgeFile) -> JudgeFile:
+    """Return this workspace's file of a judge, or an empty one.
+
+    If the workspace has a judge of the same name with another setup, the file has a name that
+    contains the id of the setup.
+    """
+    assert source.setup is not None  # noqa: S101 - the caller has checked it
+    own = read_judge(workspace, source.name)
+    if own.setup is None or own.setup.id == source.setup.id:
+        return own
+
+    # The same setup has the same name after each merge.
+    name = to_safe_annotator(f"{source.name}-{source.setup.id[:SETUP_ID_LENGTH]}")
+    return read_judge(workspace, name)
+
+
+def _list_new_setups(own: JudgeFile, source: JudgeFile) -> list[JudgeRecord]:
+    """Return the setup of a judge in a list, or an empty list if its own file already has one."""
+    if own.setup is not None or source.setup is None:
+        return []
+    return [source.setup]
+
+
+def _list_new_incidents(own: JudgeFile, source: JudgeFile) -> list[JudgeRecord]:
+    known = set(own.incidents)
+    return [incident for incident in source.incidents if incident not in known]
 
 
 _KEY_COLUMNS = {

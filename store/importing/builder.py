@@ -320,15 +320,6 @@ class StoreBuilder:
         """Read the items in staging files into the table `item_rows`. The first item of each of
         these files must have the same position in its run.
         """
-        # The lists of golden and of predicted calls become one column of the table.
-        column_types = self._get_column_types("item_rows")
-        staged_columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
-        staged_columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
-        max_line_bytes = _find_max_line_bytes(files)
-        reader = read_json_sql(
-            staged_columns, max_line_bytes, omit_invalid_values=omit_invalid_values
-        )
-
         # A staged `seq` is counted from the first item of its file.
         first_seq = files[0].first_seq
         position = f"{first_seq} + seq"
@@ -337,14 +328,26 @@ class StoreBuilder:
             "run": "run",
             "seq": position,
             "n_predicted": "len(predicted)",
+            # The lists of golden and of predicted calls become one column of the table.
             "calls": "list_concat(golden, predicted)",
         }
         for name in _COPIED_COLUMNS:
             sql_by_column[f'"{name}"'] = f'"{name}"'
+        reader = self._build_item_reader(files, omit_invalid_values)
         self._execute(
             f"INSERT INTO item_rows ({', '.join(sql_by_column)})"
             f" SELECT {', '.join(sql_by_column.values())} FROM {reader}",
             [[to_duckdb_path(file.path) for file in files]],
+        )
+
+    def _build_item_reader(self, files: Sequence[StagedFile], omit_invalid_values: bool) -> str:
+        """Return the SQL that reads the columns of staged items."""
+        column_types = self._get_column_types("item_rows")
+        staged_columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        staged_columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
+        max_line_bytes = _find_max_line_bytes(files)
+        return read_json_sql(
+            staged_columns, max_line_bytes, omit_invalid_values=omit_invalid_values
         )
 
     def _insert_issues(self, staged_runs: Sequence[StagedRun]) -> None:
@@ -617,9 +620,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
 
 
 def _fetch_stored_runs(connection: Connection, workspace: Workspace) -> dict[str, StoredRun]:
-    """Return the runs of the store with their source files, by run key. Stored paths are relative
-    to the workspace, and become absolute.
-    """
+    """Return the runs of the store with their source files, by run key."""
     rows = connection.execute(
         "SELECT run, key, version, n_items,"
         " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"
@@ -628,18 +629,25 @@ def _fetch_stored_runs(connection: Connection, workspace: Workspace) -> dict[str
     sources_by_run = _fetch_sources(connection)
     runs = {}
     for number, key, version, n_items, n_issues, *identity in rows:
-        info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
-        info.path = str(workspace.to_absolute_path(info.path))
-        info.dataset = workspace.from_stored_dataset(info.dataset)
         runs[key] = StoredRun(
             number,
             import_fingerprint=version,
             n_items=n_items,
             n_issues=n_issues,
-            info=info,
+            info=_make_run(workspace, identity),
             sources=sources_by_run.get(number, []),
         )
     return runs
+
+
+def _make_run(workspace: Workspace, identity: Sequence[Any]) -> Run:
+    """Make a run from its `_IDENTITY_COLUMNS`. Stored paths are relative to the workspace, and
+    become absolute.
+    """
+    run = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
+    run.path = str(workspace.to_absolute_path(run.path))
+    run.dataset = workspace.from_stored_dataset(run.dataset)
+    return run
 
 
 def _fetch_sources(connection: Connection) -> dict[int, list[SourceFile]]:

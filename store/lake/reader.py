@@ -272,20 +272,32 @@ class LakeConnection:
 
         `problem` says which file does not have the expected content.
         """
-        current = read_part_again(self._files, part)
-        if current is None or current.to_json() == part.to_json():
-            self._omit_part(part, problem)
-        elif not current.files.keys() <= part.files.keys():
-            # The connection can access only the files that the lake had when it was opened.
+        current = self._find_current_part(part)
+        if current is None:
             self._omit_part(part, problem)
         elif isinstance(current, LakeRun):
-            self._delete_rows_of_run(current.number)
-            _insert_rows(self.connection, "runs", [current.row])
-            _insert_rows(self.connection, "sources", current.sources)
-            self._contents.runs[current.number] = current
+            self._replace_run(current)
         else:
-            names = [index.name for index in self._contents.indexes]
-            self._contents.indexes[names.index(current.name)] = current
+            self._replace_index(current)
+
+    def _find_current_part(self, part: LakeRun | LakeIndex) -> LakeRun | LakeIndex | None:
+        """Return a run or an index as an import has written it again; None if no import has."""
+        current = read_part_again(self._files, part)
+        if current is None or current.to_json() == part.to_json():
+            return None
+        # The connection can access only the files that the lake had when it was opened.
+        can_access_files = current.files.keys() <= part.files.keys()
+        return current if can_access_files else None
+
+    def _replace_run(self, run: LakeRun) -> None:
+        self._delete_rows_of_run(run.number)
+        _insert_rows(self.connection, "runs", [run.row])
+        _insert_rows(self.connection, "sources", run.sources)
+        self._contents.runs[run.number] = run
+
+    def _replace_index(self, index: LakeIndex) -> None:
+        names = [known_index.name for known_index in self._contents.indexes]
+        self._contents.indexes[names.index(index.name)] = index
 
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
         """Leave out a damaged run or index, and note the problem with advice how to repair it.
@@ -410,12 +422,11 @@ class LakeConnection:
         queries += self._build_table_queries(table, whole, columns.types_in_indexes)
 
         for number, (index, runs_to_read) in enumerate(assigned):
-            if index in whole_indexes:
-                continue
-            part = _FileGroup(f"part_{number}", [index])
-            condition = _build_run_condition(table, runs_to_read)
-            for query in self._build_table_queries(table, part, columns.types_in_indexes):
-                queries.append(query + condition)
+            if index not in whole_indexes:
+                part = _FileGroup(f"part_{number}", [index])
+                condition = _build_run_condition(table, runs_to_read)
+                part_queries = self._build_table_queries(table, part, columns.types_in_indexes)
+                queries += [query + condition for query in part_queries]
 
         # The store's own table is read if there are no files. That of issues is never empty: it has
         # the issues that belong to no run.
@@ -550,17 +561,28 @@ class LakeConnection:
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
             path = self._files.get_duckdb_path(f"{index.folder}/items.parquet")
-            n_rows = n_rows_by_path.get(path, 0)
-            n_items = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
-            empty_column = empty_column_by_path.get(path)
-            if empty_column is not None:
-                problem = f"items.parquet is damaged (column {empty_column} has empty values)"
-                problems.append((index, problem))
-            elif n_rows != n_items:
-                problem = f"items.parquet does not match its runs ({n_rows:,} of {n_items:,} items)"
+            problem = self._describe_damage(
+                index, n_rows_by_path.get(path, 0), empty_column_by_path.get(path)
+            )
+            if problem:
                 problems.append((index, problem))
         if problems:
             raise _UnexpectedContentError(problems)
+
+    def _describe_damage(self, index: LakeIndex, n_rows: int, empty_column: str | None) -> str:
+        """Say why the items of an index are damaged; an empty text if they are not.
+
+        Args:
+            index: The index.
+            n_rows: The number of its items.
+            empty_column: A required column that has empty values, if any.
+        """
+        if empty_column is not None:
+            return f"items.parquet is damaged (column {empty_column} has empty values)"
+        n_items = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
+        if n_rows != n_items:
+            return f"items.parquet does not match its runs ({n_rows:,} of {n_items:,} items)"
+        return ""
 
     def _find_empty_columns(self) -> dict[str, str]:
         """Return the path of each index that has empty values in a required column, with the name
@@ -677,16 +699,24 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
 
     connection = connect_in_memory()
     try:
-        if files.file_system is not None:
-            connection.register_filesystem(files.file_system)
-        _create_tables(connection, contents)
-        lake = LakeConnection(connection, files, contents)
-        lake.update_views()
+        return _create_lake_connection(connection, files, contents)
     except duckdb.Error as error:
         connection.close()
         first_line = str(error).splitlines()[0]
         reason = first_line[:_SHOWN_REASON_LENGTH]
         raise StoreError(f"cannot read the lake {workspace.lake} ({reason})") from error
+
+
+def _create_lake_connection(
+    connection: Connection, files: LakeFiles, contents: LakeContents
+) -> LakeConnection:
+    """Create the tables and views of a lake in an empty database."""
+    if files.file_system is not None:
+        connection.register_filesystem(files.file_system)
+    _create_tables(connection)
+    _fill_tables(connection, contents)
+    lake = LakeConnection(connection, files, contents)
+    lake.update_views()
     return lake
 
 
@@ -720,9 +750,8 @@ def _read_contents(files: LakeFiles) -> LakeContents:
     return lake_files.read_lake(files)
 
 
-def _create_tables(connection: Connection, contents: LakeContents) -> None:
-    """Create an in-memory database with the small tables of `schema.sql`, and fill them with the
-    runs of a lake, their sources and issues.
+def _create_tables(connection: Connection) -> None:
+    """Create an in-memory database with the small tables of `schema.sql`.
 
     `LakeConnection.update_views` creates the large tables as views over Parquet files.
     """
@@ -734,6 +763,9 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
     connection.execute(read_schema_sql())
     _replace_large_tables(connection)
 
+
+def _fill_tables(connection: Connection, contents: LakeContents) -> None:
+    """Insert the runs of a lake, their sources, and the issues of the search for them."""
     runs = [contents.runs[number] for number in sorted(contents.runs)]
     build = lake_files.hash_text("".join(run.content_hash for run in runs))
     connection.execute(

@@ -4,7 +4,7 @@ other runs' items.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 from duckdb import DuckDBPyConnection as Connection
 
-from fcreview.model.decision import decide
+from fcreview.model.decision import Decision, decide
 from fcreview.model.item import (
     ArgumentDiff,
     Call,
@@ -168,6 +168,24 @@ class _SharedQuestion:
 _NO_SHARED_QUESTION = _SharedQuestion()
 
 
+@dataclass(frozen=True, slots=True)
+class _OtherTables:
+    """Rows of the tables to which the rows of items refer."""
+
+    docs: Mapping[str, dict[str, Any]]  # docs of functions by their hash
+    questions: Mapping[int, _SharedQuestion]  # by hash
+    issues: Mapping[int, list[ImportIssue]]  # by item number
+
+    def find_question(self, row: _ItemRow) -> _SharedQuestion:
+        """Return what an item shares with others. Empty if its row has all messages and calls."""
+        if row.question_hash is None:
+            return _NO_SHARED_QUESTION
+        return self.questions.get(row.question_hash, _NO_SHARED_QUESTION)
+
+    def find_docs(self, row: _ItemRow) -> list[dict[str, Any]]:
+        return [self.docs[name] for name in row.functions or () if name in self.docs]
+
+
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
     """Read whole items from the store, and return them by item number. Invalid ones are left out.
 
@@ -177,50 +195,50 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
     if not item_numbers:
         return {}
     rows = _fetch_item_rows(connection, item_numbers)
+    tables = _fetch_other_tables(connection, rows)
+    return {row.number: _parse_item(row, tables) for row in rows if row.is_valid}
+
+
+def _fetch_other_tables(connection: Connection, rows: Sequence[_ItemRow]) -> _OtherTables:
     docs_hashes: set[str] = set()
     question_hashes: set[int] = set()
     for row in rows:
         docs_hashes.update(row.functions or ())
         if row.question_hash is not None:
             question_hashes.add(row.question_hash)
-    docs = fetch_function_docs(connection, docs_hashes)
-    questions = _fetch_shared_questions(connection, question_hashes)
-    issues = _fetch_item_issues(connection, [row.number for row in rows if row.n_issues])
-
-    items = {}
-    for row in rows:
-        if not row.is_valid:
-            continue
-        question = _NO_SHARED_QUESTION
-        if row.question_hash is not None:
-            question = questions.get(row.question_hash, question)
-        items[row.number] = _parse_item(row, docs, question, issues.get(row.number, []))
-    return items
+    items_with_issues = [row.number for row in rows if row.n_issues]
+    return _OtherTables(
+        docs=fetch_function_docs(connection, docs_hashes),
+        questions=_fetch_shared_questions(connection, question_hashes),
+        issues=_fetch_item_issues(connection, items_with_issues),
+    )
 
 
 def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> list[_ItemRow]:
     """Return the rows of items with all their columns, in the order of the store."""
-    value: Any
-    if len(item_numbers) == 1:
-        # DuckDB uses the index for `=` only.
-        where = "item = ?"
-        (value,) = item_numbers
-    else:
-        # The range limits how many rows are read.
-        where = (
-            f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d}"
-            " AND item IN (SELECT unnest(?::BIGINT[]))"
-        )
-        value = list(item_numbers)
-    query = _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers)
+    condition, parameter = _build_item_condition(item_numbers)
+    query = _SELECT_ITEMS + condition + and_runs_of_items_sql(connection, item_numbers)
 
     rows = []
     # A row has the number, the columns of the item, and further fields of `_ItemRow`.
     n_columns = len(ITEM_COLUMNS)
-    for number, *values in connection.execute(query, [value]).fetchall():
+    for number, *values in connection.execute(query, [parameter]).fetchall():
         columns = dict(zip(ITEM_COLUMNS, values[:n_columns], strict=True))
         rows.append(_ItemRow(number, columns, *values[n_columns:]))
     return rows
+
+
+def _build_item_condition(item_numbers: Sequence[int]) -> tuple[str, int | list[int]]:
+    """Return the SQL condition for one or more items, and its parameter."""
+    if len(item_numbers) == 1:
+        # DuckDB uses the index for `=` only.
+        return "item = ?", item_numbers[0]
+    # The range limits how many rows are read.
+    condition = (
+        f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d}"
+        " AND item IN (SELECT unnest(?::BIGINT[]))"
+    )
+    return condition, list(item_numbers)
 
 
 def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, _SharedQuestion]:
@@ -244,36 +262,24 @@ def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[in
     }
 
 
-def _parse_item(
-    row: _ItemRow,
-    docs: dict[str, dict[str, Any]],
-    question: _SharedQuestion,
-    issues: list[ImportIssue],
-) -> Item:
-    """Build an item from its row in the store.
-
-    Args:
-        row: The row.
-        docs: Hash -> docs of a function, to which the row refers by hash.
-        question: The messages and golden calls that several items share, stored once.
-        issues: The import issues of the item.
-    """
+def _parse_item(row: _ItemRow, tables: _OtherTables) -> Item:
+    """Build an item from its row in the store and from the rows to which it refers."""
     fields = {name: value for name, value in row.columns.items() if value is not None}
     sections = fields.pop("task_sections", ())
-    messages = [*question.messages, *(row.messages or ())]
+    question = tables.find_question(row)
     stored_calls = [*question.golden_calls, *(row.calls or ())]
     calls = [parse_call(call) for call in stored_calls]
     return Item(
         **fields,
         task_sections=[TaskSection(**section) for section in sections],
-        messages=[Message(**message) for message in messages],
+        messages=[Message(**message) for message in (*question.messages, *(row.messages or ()))],
         golden=[call for call in calls if call.side == "golden"],
         predicted=[call for call in calls if call.side == "predicted"],
         pairs=[parse_pair(pair) for pair in row.pairs or ()],
         verdicts=[_parse_verdict(verdict) for verdict in row.verdicts or ()],
-        functions=[docs[name] for name in row.functions or () if name in docs],
+        functions=tables.find_docs(row),
         extra=Extra.from_json(parse_json(row.extra)),
-        issues=issues,
+        issues=tables.issues.get(row.number, []),
     )
 
 
@@ -341,18 +347,21 @@ def search_item_ids(
     words = text.lower().split()
     if not words:
         return []
-    conditions = ["contains(lower(id), ?)"] * len(words)
+    conditions = [f"contains(lower(id), $word_{index})" for index in range(len(words))]
     if runs:
-        conditions.insert(0, f"run IN ({', '.join(str(int(run)) for run in runs)})")
-    searched_id = " ".join(words)
-    rows = connection.execute(
-        "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT"
-        " run)"
-        f" FROM item_rows WHERE {' AND '.join(conditions)} GROUP BY id, category"
-        " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category"
-        " LIMIT ?",
-        [preferred_run, *words, searched_id, searched_id, limit],
-    ).fetchall()
+        conditions.append(f"run IN ({', '.join(str(int(run)) for run in runs)})")
+    query = f"""
+    SELECT coalesce(min(item) FILTER (WHERE run = $preferred_run), min(item)), id, category,
+           count(DISTINCT run)
+    FROM item_rows WHERE {" AND ".join(conditions)} GROUP BY id, category
+    ORDER BY lower(id) = $searched_id DESC, starts_with(lower(id), $searched_id) DESC, length(id), id, category
+    LIMIT $limit
+    """
+    parameters: dict[str, Any] = {f"word_{index}": word for index, word in enumerate(words)}
+    parameters["preferred_run"] = preferred_run
+    parameters["searched_id"] = " ".join(words)
+    parameters["limit"] = limit
+    rows = connection.execute(query, parameters).fetchall()
     return [ItemMatch(*row) for row in rows]
 
 
@@ -546,10 +555,9 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
     ).fetchall()
     siblings = []
     for item, item_id, own_verdict, automatic_verdict in rows:
+        mark = parse_json(own_verdict)
         # Blind review does not show automatic verdicts.
-        if own_verdict is not None or blind:
-            mark = parse_json(own_verdict)
-        else:
+        if own_verdict is None and not blind:
             mark = automatic_verdict
         siblings.append(Sibling(item, id=item_id, mark=mark))
     return siblings
@@ -562,36 +570,53 @@ SECOND_PRESENTATION = 2
 def adapt_row_to_duplicate(
     row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool
 ) -> QueueRow:
-    """Return the row to show for a hidden duplicate: an item that a queue shows a second time, to
-    measure how consistent an annotator is.
+    """Return the row to show for a hidden duplicate.
 
-    The row has the annotator's second review, and must not reveal the first one. If `item_number`
-    is not that of a hidden duplicate, the row is returned unchanged.
+    It has the annotator's second review. If `item_number` is not that of a hidden duplicate, the
+    row is returned unchanged.
     """
     if not is_hidden_duplicate(item_number):
         return row
+    decision = _decide_second_review(row, reviews)
+    if decision is None or decision.mine is None:
+        n_own_parts = 0 if decision is None else decision.n_my_part_verdicts
+        return _hide_first_review(row, item_number, n_own_parts, blind=blind)
+    return replace(row, item=item_number, you=decision.mine, your_parts=decision.n_my_part_verdicts)
+
+
+def _decide_second_review(row: QueueRow, reviews: ReviewTables) -> Decision | None:
+    """Return the decision on the whole item by the annotator's second review; None without one."""
     key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(row.item)
     opinions = reviews.events.compute_opinions_of_annotator(
         key, reviews.annotator or "", prediction_hash, golden_hash, is_duplicate=True
     )
-    own_verdict = None
-    n_own_parts = 0
-    if opinions:
-        context = reviews.get_roll_up_context(row.item)
-        # The first decision is on the whole item.
-        item_decision, *_ = decide(opinions, context, reviews.annotator)
-        own_verdict = item_decision.mine
-        n_own_parts = item_decision.n_my_part_verdicts
+    if not opinions:
+        return None
+    context = reviews.get_roll_up_context(row.item)
+    # The first decision is on the whole item.
+    item_decision, *_ = decide(opinions, context, reviews.annotator)
+    return item_decision
 
-    adapted = replace(row, item=item_number, you=own_verdict, your_parts=n_own_parts)
-    if own_verdict is None:
-        # Until the second review, the row must not reveal the first one.
-        adapted.human = None
-        adapted.effective = None
-        adapted.parts = n_own_parts
-        if blind:
-            hide_verdicts_unless_reviewed(adapted)
-    return adapted
+
+def _hide_first_review(
+    row: QueueRow, item_number: int, n_own_parts: int, *, blind: bool
+) -> QueueRow:
+    """Return the row of a hidden duplicate before its second review, without the first one.
+
+    `n_own_parts`: number of parts with a verdict of the second review.
+    """
+    hidden = replace(
+        row,
+        item=item_number,
+        you=None,
+        your_parts=n_own_parts,
+        human=None,
+        effective=None,
+        parts=n_own_parts,
+    )
+    if blind:
+        hide_verdicts_unless_reviewed(hidden)
+    return hidden
 
 
 def _replace_review_of_duplicate(detail: ItemDetail, reviews: ReviewTables) -> None:

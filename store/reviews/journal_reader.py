@@ -295,28 +295,28 @@ class JournalReader:
         """Return the events that were not read before, and remember them. An event is known by its
         annotator and id; another event with the same id gets a warning.
 
-        An informed event is returned as not blind, whatever its line says: the team's server
-        records whether it had revealed other reviews to the annotator, and the server's record
-        takes precedence.
-
         `file_by_hash`: hash of an event -> the file that contains it.
         """
         new = []
         for event in events:
-            identity = event.annotator, event.event
-            known = self._read_events.get(identity)
+            known = self._read_events.get((event.annotator, event.event))
             if known is None:
-                self._read_events[identity] = event
-                if identity in self._informed:
-                    event.blind = False
+                self._remember_event(event)
                 new.append(event)
             elif not is_same_event(known, event):
-                file = file_by_hash[event.hash]
-                file.add_warning(
-                    f"{file.name}: another event has the id {event.event[:_SHOWN_ID_LENGTH]!a}, so"
-                    " this event was skipped"
-                )
+                _warn_of_equal_id(file_by_hash[event.hash], event)
         return new
+
+    def _remember_event(self, event: Event) -> None:
+        """Remember an event. An informed event is marked as not blind, whatever its line says.
+
+        The team's server records whether it had revealed other reviews to the annotator. Its record
+        takes precedence over the line.
+        """
+        identity = event.annotator, event.event
+        self._read_events[identity] = event
+        if identity in self._informed:
+            event.blind = False
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
         """Return the events of journals that were verified in an earlier session, in order. Begin
@@ -328,14 +328,13 @@ class JournalReader:
         """
         self._forget_lines()
         self._server_places.refresh()
-        known_places: dict[str, JournalPrefix] = {}
-        known_journals: dict[str, JournalPrefix] = {}
-        for name, prefix in prefixes.items():
-            known = known_places if _is_places_file(name) else known_journals
-            known[name] = prefix
+        known_places = {name: prefix for name, prefix in prefixes.items() if _is_places_file(name)}
         if known_places != self._get_prefixes_of_places():
             return None
 
+        known_journals = {
+            name: prefix for name, prefix in prefixes.items() if not _is_places_file(name)
+        }
         lines: _LinesByAnnotator = {}
         files: dict[Path, _JournalFile] = {}
         for path in self._list_journal_paths():
@@ -656,6 +655,13 @@ def _read_stated_hash(line: bytes) -> str | None:
 
 _LinesOfAnnotator = list[tuple[_JournalFile, FileLine]]
 _LinesByAnnotator = dict[str, _LinesOfAnnotator]
+
+
+def _warn_of_equal_id(file: _JournalFile, event: Event) -> None:
+    file.add_warning(
+        f"{file.name}: another event has the id {event.event[:_SHOWN_ID_LENGTH]!a}, so this event"
+        " was skipped"
+    )
 
 
 def _is_places_file(name: str) -> bool:

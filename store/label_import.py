@@ -278,16 +278,7 @@ def import_reviews(
         file: The reviews of the file.
         annotator_in_file: The annotator's name in the file, if it differs.
     """
-    name = annotator_in_file or journal.annotator
-    unreadable = [record for record in file.records if isinstance(record, InvalidRecord)]
-    raise_for_invalid_records(file.name, unreadable, file.unit)
-    reviews = []
-    for record in file.records:
-        if isinstance(record, ImportedReview) and record.annotator in (None, name):
-            reviews.append(record)
-    if not reviews:
-        raise LabelImportError(_no_reviews_message(file, name))
-
+    reviews = _select_reviews_of_annotator(file, annotator_in_file or journal.annotator)
     with store.lock:
         store.refresh_reviews()
         events, unusable = _build_events(store, journal.annotator, reviews, file)
@@ -298,6 +289,22 @@ def import_reviews(
     with store.lock:
         store.reviews.add_new_journal_events()
     return result
+
+
+def _select_reviews_of_annotator(file: ReviewFile, name: str) -> list[ImportedReview]:
+    """Return the reviews by an annotator, and those that name no annotator.
+
+    Raises LabelImportError if any record of the file is invalid, or if there is no such review.
+    """
+    unreadable = [record for record in file.records if isinstance(record, InvalidRecord)]
+    raise_for_invalid_records(file.name, unreadable, file.unit)
+    reviews = []
+    for record in file.records:
+        if isinstance(record, ImportedReview) and record.annotator in (None, name):
+            reviews.append(record)
+    if not reviews:
+        raise LabelImportError(_no_reviews_message(file, name))
+    return reviews
 
 
 def _build_events(
@@ -353,16 +360,9 @@ def _select_new_events(
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
-        opinion = existing.find_opinion(event)
-        has_known_id = existing.has_any_event(event, {event.event, *review.exported_events})
-        is_repetition = opinion is not None and _is_repetition_of(event, opinion)
-        # A review without a time counts as newer.
-        has_newer_opinion = (
-            opinion is not None and review.time is not None and opinion.time >= event.time
-        )
-        if has_known_id or is_repetition:
+        if existing.has_review(review, event):
             result.already += 1
-        elif has_newer_opinion:
+        elif existing.has_newer_opinion(review, event):
             result.older += 1
         else:
             # The same review can occur twice in the file.
@@ -381,12 +381,23 @@ class _ExistingReviews:
         self._event_ids: dict[ItemKey, set[str]] = {}
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def has_any_event(self, event: Event, event_ids: set[str]) -> bool:
-        """Whether the annotator of an event has an event with one of these ids on the same item."""
-        return not self._get_event_ids(event).isdisjoint(event_ids)
+    def has_review(self, review: ImportedReview, event: Event) -> bool:
+        """Whether the annotator of an event has the same review of the item: an event with one of
+        its ids, or an opinion that says the same.
+        """
+        ids = {event.event, *review.exported_events}
+        if not self._get_event_ids(event).isdisjoint(ids):
+            return True
+        opinion = self.find_opinion(event)
+        return opinion is not None and _is_repetition_of(event, opinion)
+
+    def has_newer_opinion(self, review: ImportedReview, event: Event) -> bool:
+        """Whether the annotator has a later opinion. A review without a time counts as newer."""
+        opinion = self.find_opinion(event)
+        return opinion is not None and review.time is not None and opinion.time >= event.time
 
     def add_event(self, event: Event) -> None:
-        """Add a new event, which `has_any_event` finds from then on."""
+        """Add a new event, which `has_review` finds from then on."""
         self._get_event_ids(event).add(event.event)
 
     def _get_event_ids(self, event: Event) -> set[str]:
@@ -474,13 +485,9 @@ class _ItemFinder:
     def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
         """Return the item of the workspace that an imported review is about.
 
-        The review names some fields of the item's key, such as the id and the model. If they match
-        several items, those of the selected runs count. Raises ValueError if none or several match.
+        Raises ValueError if no item matches, or items with different keys.
         """
-        matching = self._list_matching_items(review.key_fields)
-        if len({item.key for item in matching}) > 1:
-            preferred = [item for item in matching if item.run in self._scope]
-            matching = preferred or matching
+        matching = self._list_preferred_items(review.key_fields)
         keys = {item.key for item in matching}
         if len(keys) > 1:
             item_id = review.key_fields["id"]
@@ -494,6 +501,16 @@ class _ItemFinder:
             if (item.prediction_hash, item.golden_hash) == hashes:
                 return item
         return matching[0]
+
+    def _list_preferred_items(self, key_fields: Mapping[str, str]) -> list[_StoredItem]:
+        """Return the items that have these fields in their keys. If their keys differ, those of the
+        selected runs count, if there are any.
+        """
+        matching = self._list_matching_items(key_fields)
+        if len({item.key for item in matching}) == 1:
+            return matching
+        preferred = [item for item in matching if item.run in self._scope]
+        return preferred or matching
 
     def _list_matching_items(self, key_fields: Mapping[str, str]) -> list[_StoredItem]:
         """Return the items that have these fields in their keys. Raises ValueError without one."""
@@ -581,22 +598,24 @@ def raise_if_target_is_missing(
     # Calls may be in turns without messages.
     n_turns_with_pairs = max(n_pairs_by_turn, default=-1) + 1
     n_all_turns = max(n_turns, n_turns_with_pairs)
+    n_pairs = n_pairs_by_turn[part.turn]
     if part.turn >= n_all_turns:
         raise ValueError(
             f"target {target} does not exist: {item_id} has {format_count(n_all_turns, 'turn')}"
         )
+    if part.call is not None and part.call >= n_pairs:
+        raise ValueError(_describe_missing_call(target, item_id, part.turn + 1, n_pairs))
 
-    n_pairs = n_pairs_by_turn[part.turn]
-    if part.call is None or part.call < n_pairs:
-        return
-    turn = part.turn + 1
-    if not n_pairs:
-        advice = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
-        raise ValueError(f"target {target} does not exist in {item_id}: {advice}")
-    raise ValueError(
-        f"target {target} does not exist: turn {turn} of {item_id} has"
-        f" {format_count(n_pairs, 'call')}"
-    )
+
+def _describe_missing_call(target: str, item_id: str, turn: int, n_pairs: int) -> str:
+    """Say that a turn has too few call pairs for a target. `turn` counts from 1."""
+    if n_pairs:
+        return (
+            f"target {target} does not exist: turn {turn} of {item_id} has"
+            f" {format_count(n_pairs, 'call')}"
+        )
+    advice = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
+    return f"target {target} does not exist in {item_id}: {advice}"
 
 
 def _add_overridden_verdicts(

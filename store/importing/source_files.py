@@ -314,29 +314,29 @@ def _find_lost_dataset_files(
     """
     paths_before = {source.path for source in stored_run.sources if source.kind == "data"}
     paths_now = {workspace.to_stored_path(path): path for path in plan.data}
+    missing_paths = [
+        workspace.to_absolute_path(stored_path)
+        for stored_path in sorted(paths_before - paths_now.keys())
+    ]
+    result_folders = _list_result_folders(workspace, stored_run)
+    # Without a dataset and a remembered folder, the import did not know where to search for files.
+    knows_no_dataset = not plan.data and not remembered_folders
+    needed_paths = []
+    for path in missing_paths:
+        # The plan does not need an existing dataset file whose results were deleted.
+        if path.is_file():
+            is_needed = knows_no_dataset
+        else:
+            is_needed = not _was_deleted_with_results(path, result_folders)
+        if is_needed:
+            needed_paths.append(path)
+
     new_paths = [path for stored, path in paths_now.items() if stored not in paths_before]
     # If the user named folders, only new files in these folders are replacements.
     if remembered_folders:
         new_paths = [
             path for path in new_paths if _find_containing_folder(path, remembered_folders)
         ]
-
-    missing_paths = [
-        workspace.to_absolute_path(stored_path)
-        for stored_path in sorted(paths_before - paths_now.keys())
-    ]
-    result_folders = _list_result_folders(workspace, stored_run)
-    # If the plan has no dataset and no folder is remembered, the import did not know where to
-    # search for it.
-    knows_no_dataset = not plan.data and not remembered_folders
-    needed_paths = []
-    for path in missing_paths:
-        # The plan does not need an existing dataset file whose results were deleted.
-        if path.is_file() and not knows_no_dataset:
-            continue
-        if not path.is_file() and _was_deleted_with_results(path, result_folders):
-            continue
-        needed_paths.append(path)
     return _omit_replaced_paths(needed_paths, new_paths)
 
 

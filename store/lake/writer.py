@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
@@ -71,18 +72,9 @@ class LakeWriter:
         self._index = lake_files.LakeIndex(part, {}, computed=lake_files.COMPUTED_COLUMNS_VERSION)
         # Parquet files in the scratch folder, by table and run number
         self._copies: dict[str, dict[int, Path]] = {}
-        self.connection = connect_in_memory()
-        self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
-        self.connection.execute(
-            f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}"
-        )
+        self.connection = _connect(scratch)
         self._folder_by_run = _find_run_folders(files)
-
-        marker = orjson.dumps({"format": lake_files.FORMAT, "schema": SCHEMA_VERSION})
-        existing_marker = files.read_files([LAKE_FILE]).get(LAKE_FILE)
-        if existing_marker is not None and existing_marker != marker:
-            raise StoreError(f"the lake {files.location} {lake_files.OTHER_VERSION}")
-        files.write_file(LAKE_FILE, marker)
+        _write_marker(files)
 
     def __enter__(self) -> LakeWriter:
         return self
@@ -242,17 +234,47 @@ class LakeWriter:
         if not self._index.runs:
             return
         for table, path_by_run in self._copies.items():
-            files = ", ".join(quote_path(path) for _, path in sorted(path_by_run.items()))
-            query = _build_index_query(table, f"read_parquet([{files}], hive_partitioning=false)")
-            row_group_size = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
-            scratch_path = self._scratch / f"index.{table}"
-            n_rows = self._copy_rows(query, scratch_path, row_group_size)
-            size_and_hash = self._update_file(self._index.folder, table, scratch_path, n_rows)
+            paths = [path for _, path in sorted(path_by_run.items())]
+            size_and_hash = self._write_index_table(table, paths)
             if size_and_hash is not None:
                 self._index.files[f"{table}.parquet"] = size_and_hash
         self._files.write_file(
             f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json()
         )
+
+    def _write_index_table(
+        self, table: str, paths: Sequence[Path]
+    ) -> lake_files.SizeAndHash | None:
+        """Join the files with the rows of a table in the index.
+
+        Returns the size and hash of the written file, or None if there are no rows.
+        """
+        files = ", ".join(quote_path(path) for path in paths)
+        query = _build_index_query(table, f"read_parquet([{files}], hive_partitioning=false)")
+        row_group_size = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
+        scratch_path = self._scratch / f"index.{table}"
+        n_rows = self._copy_rows(query, scratch_path, row_group_size)
+        return self._update_file(self._index.folder, table, scratch_path, n_rows)
+
+
+def _connect(scratch: Path) -> Connection:
+    """Open an empty database that uses one thread and little memory."""
+    connection = connect_in_memory()
+    connection.execute("SET enable_progress_bar = false; SET threads = 1")
+    connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}")
+    return connection
+
+
+def _write_marker(files: LakeFiles) -> None:
+    """Write the file that makes a folder a lake.
+
+    Raises StoreError if the folder is a lake of another version.
+    """
+    marker = orjson.dumps({"format": lake_files.FORMAT, "schema": SCHEMA_VERSION})
+    existing_marker = files.read_files([LAKE_FILE]).get(LAKE_FILE)
+    if existing_marker is not None and existing_marker != marker:
+        raise StoreError(f"the lake {files.location} {lake_files.OTHER_VERSION}")
+    files.write_file(LAKE_FILE, marker)
 
 
 def _format_newest_time(sources: Iterable[dict[str, Any]]) -> str:

@@ -79,13 +79,7 @@ def fetch_outcomes(
 
     `source` chooses the verdict: one of the automatic ones, the human or the effective one.
     """
-    where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
-    verdict, error = _OUTCOME_COLUMNS[source]
-    query = _OUTCOMES.format(
-        verdict=verdict, error=error, review=_build_review_columns_sql(source), where=where
-    )
-    rows = [_OutcomeRow(*values) for values in connection.execute(query, params).fetchall()]
-
+    rows = _fetch_outcome_rows(connection, replace(view, runs=tuple(runs)), source)
     datasets = fetch_datasets(connection)
     # The items of all runs share the key objects, which saves memory.
     shared_keys: dict[QuestionKey, QuestionKey] = {}
@@ -95,6 +89,17 @@ def fetch_outcomes(
         shared_key = shared_keys.setdefault(key, key)
         outcomes[row.run].append(row.build_outcome(shared_key))
     return outcomes
+
+
+def _fetch_outcome_rows(
+    connection: Connection, view: View, source: VerdictSource
+) -> list[_OutcomeRow]:
+    where, params, _ = build_view_condition(view, blind=False)
+    verdict, error = _OUTCOME_COLUMNS[source]
+    query = _OUTCOMES.format(
+        verdict=verdict, error=error, review=_build_review_columns_sql(source), where=where
+    )
+    return [_OutcomeRow(*values) for values in connection.execute(query, params).fetchall()]
 
 
 class _OutcomeRow(NamedTuple):
@@ -323,19 +328,11 @@ def _fetch_automatic_verdicts(
 
     If a source has several verdicts on a target, the last one counts.
     """
-    value: Any
-    if len(items) == 1:
-        # A key press records a verdict on one item. The index finds it several times as fast as a
-        # join with a list.
-        where = "item = $1"
-        (value,) = items
-    else:
-        where = "item IN (SELECT unnest($1::BIGINT[]))"
-        value = list(items)
-    query = _SELECT_VERDICTS + where + and_runs_of_items_sql(connection, items)
+    condition, parameter = _build_item_condition(items)
+    query = _SELECT_VERDICTS + condition + and_runs_of_items_sql(connection, items)
 
     verdicts: dict[_ItemTarget, _VerdictsBySource] = {}
-    for values in connection.execute(query, [value]).fetchall():
+    for values in connection.execute(query, [parameter]).fetchall():
         row = _VerdictsRow(*values)
         verdicts[_ItemTarget(row.item, *ITEM_CORRECT)] = row.item_verdicts
         for verdict in row.listed or ():
@@ -346,6 +343,15 @@ def _fetch_automatic_verdicts(
                 "value": parse_json(verdict["value"]),
             }
     return verdicts
+
+
+def _build_item_condition(items: Sequence[int]) -> tuple[str, int | list[int]]:
+    """Return the SQL condition for one or more items, and its parameter."""
+    if len(items) == 1:
+        # A key press records a verdict on one item. The index finds it several times as fast as a
+        # join with a list.
+        return "item = $1", items[0]
+    return "item IN (SELECT unnest($1::BIGINT[]))", list(items)
 
 
 class _VerdictsRow(NamedTuple):
@@ -582,22 +588,28 @@ class _CountedVerdicts:
     reviewed: list[TargetCriterion] = field(default_factory=list)
     disputed: list[TargetCriterion] = field(default_factory=list)
 
+    def list_values_by_criterion(self) -> dict[str, Any]:
+        """Return the other verdicts on the whole item or response, by criterion."""
+        return {
+            criterion: value
+            for (target, criterion), value in self.others.items()
+            if target in WHOLE_TARGETS
+        }
+
+    def list_part_verdicts(self) -> list[tuple[str, str, Any]]:
+        """Return the verdicts on turns and calls: (target, criterion, value)."""
+        return [
+            (target, criterion, value)
+            for (target, criterion), value in self.others.items()
+            if target not in WHOLE_TARGETS
+        ]
+
 
 def _to_scored_item(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> ScoredItem:
     """Build the item with the verdicts of a source, as the metrics of a benchmark read them."""
     verdicts = _select_verdicts(row, source, human_verdicts)
-    # Metrics read verdicts on the whole item or response by criterion, and those on turns and calls
-    # from a list.
-    values = {}
-    part_verdicts = []
-    for (target, criterion), value in verdicts.others.items():
-        if target in WHOLE_TARGETS:
-            values[criterion] = value
-        else:
-            part_verdicts.append((target, criterion, value))
-
     valid = verdicts.item_verdict
     return ScoredItem(
         id=row.id,
@@ -605,8 +617,8 @@ def _to_scored_item(
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
         error_type=verdicts.error_type if valid is False else None,
-        values=values,
-        part_verdicts=part_verdicts,
+        values=verdicts.list_values_by_criterion(),
+        part_verdicts=verdicts.list_part_verdicts(),
         overrides=verdicts.overrides,
         reviewed=verdicts.reviewed,
         disputed=verdicts.disputed,
@@ -647,9 +659,6 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
     """Return the verdicts of an item for corrected figures: human verdicts where there are some,
     else automatic ones.
 
-    Of the whole item, the first of these verdicts counts: one that overrides the automatic verdict
-    (see `_find_overrides`), one that follows from human verdicts on parts, the automatic one.
-
     Human verdicts that differ from the automatic ones are also listed as overrides, because the
     metrics of a benchmark derive further verdicts from them.
     """
@@ -658,10 +667,15 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
     )
     automatic_others = _collect_other_verdicts(row, "corrected")
     overrides = _find_overrides(automatic_others | {ITEM_CORRECT: automatic}, human_verdicts)
-    overrides_of_others = dict(overrides)
+    overrides_of_others = {
+        target: value for target, value in overrides.items() if target != ITEM_CORRECT
+    }
+
+    # Of the whole item, the first of these verdicts counts: one that overrides the automatic
+    # verdict, one that follows from human verdicts on parts, the automatic one.
     item_verdict = _find_derived_verdict(human_verdicts, otherwise=automatic)
     if ITEM_CORRECT in overrides:
-        item_verdict = overrides_of_others.pop(ITEM_CORRECT)
+        item_verdict = overrides[ITEM_CORRECT]
 
     decided = _list_decided_verdicts(human_verdicts)
     disputed = [verdict for verdict in human_verdicts if verdict.decided_by == DISPUTED]

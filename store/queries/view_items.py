@@ -234,9 +234,9 @@ class ViewOrders:
             view = replace(view, queue="dataset")
         self._load_places(view)
 
-        query = self._build_order_query(view)
         table = f"temp.view_{self._n_created}"
         self._n_created += 1
+        query = self._build_order_query(view)
         if self._is_faster_with_first_rows(query, min_rows):
             limit = 0 if min_rows == 0 else FIRST_ROWS
             return self._create_order_of_first_rows(table, query, n_items, limit)
@@ -258,22 +258,12 @@ class ViewOrders:
             self._load_suspects(view)
 
     def _build_order_query(self, view: View) -> _OrderQuery:
-        """Build the parts of the query that sorts the items of a view: what is selected, from
-        where, by which condition, and in which order.
+        """Build the parts of the query that sorts the items of a view.
 
         The order comes from a share of a queue file, from the ranking of suspects, or from a
         built-in queue. A whole queue file has the order of the dataset.
         """
-        condition = build_view_condition(view, blind=self._blind)
-        depends_on_reviews = condition.depends_on_reviews or view.queue == "unreviewed"
-        query = _OrderQuery(
-            item="i.item",
-            source=FROM_ITEMS if depends_on_reviews else "FROM item_rows i",
-            where=condition.sql,
-            order="i.item",
-            params=condition.params,
-            depends_on_reviews=depends_on_reviews,
-        )
+        query = self._build_unsorted_query(view)
         if view.queue_file:
             return self._order_by_share(query, view.queue_file) if view.share else query
 
@@ -283,6 +273,19 @@ class ViewOrders:
             places = f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
             query = replace(query, source=query.source + places)
         return query
+
+    def _build_unsorted_query(self, view: View) -> _OrderQuery:
+        """Build the query for the items of a view in the order of the dataset."""
+        condition = build_view_condition(view, blind=self._blind)
+        depends_on_reviews = condition.depends_on_reviews or view.queue == "unreviewed"
+        return _OrderQuery(
+            item="i.item",
+            source=FROM_ITEMS if depends_on_reviews else "FROM item_rows i",
+            where=condition.sql,
+            order="i.item",
+            params=condition.params,
+            depends_on_reviews=depends_on_reviews,
+        )
 
     def _order_by_share(self, query: _OrderQuery, queue_file: str) -> _OrderQuery:
         """Return the query for the annotator's share of a queue file, in the order of the share.
@@ -383,12 +386,11 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     if view.queue_file:
         parts.append(_IN_QUEUE_FILE)
         params.append(view.queue_file)
-    elif not blind:
-        # These queues depend on verdicts, so in blind mode they contain all items.
-        if view.queue == SUSPECTS_QUEUE:
-            parts.append(_IS_SUSPECT.format(scope=view.runs_key))
-        elif view.queue in _PARTIAL_CONDITIONS:
-            parts.append(_PARTIAL_CONDITIONS[view.queue])
+    # The other queues depend on verdicts, so in blind mode they contain all items.
+    elif view.queue == SUSPECTS_QUEUE and not blind:
+        parts.append(_IS_SUSPECT.format(scope=view.runs_key))
+    elif view.queue in _PARTIAL_CONDITIONS and not blind:
+        parts.append(_PARTIAL_CONDITIONS[view.queue])
 
     condition = parse_filter(view.where, blind=blind)
     parts.append(condition.where)
@@ -585,21 +587,20 @@ def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
     The items of the view are selected as `i`, with the columns that the expressions of `_FACETS`
     use. Then `c` has one column for each facet.
     """
+    aliases = [f"f{number}" for number in range(len(names))]
     columns = []
-    aliases = []
-    for number, name in enumerate(names):
-        alias = f"f{number}"
+    for name, alias in zip(names, aliases, strict=True):
         columns.append(f"CAST({_FACETS[name]} AS VARCHAR) AS {alias}")
-        aliases.append(alias)
 
-    all_columns = ", ".join(columns)
+    items = (
+        "SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
+        f" i.diff_function, i.ended, {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error"
+        f" {FROM_ITEMS} WHERE {condition.sql}"
+    )
     all_aliases = ", ".join(aliases)
     grouping_sets = ", ".join(f"({alias})" for alias in aliases)
     return (
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
-        f" i.diff_function, i.ended, {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error"
-        f" {FROM_ITEMS} WHERE {condition.sql}),"
-        f" c AS (SELECT {all_columns} FROM i)"
+        f"WITH i AS ({items}), c AS (SELECT {', '.join(columns)} FROM i)"
         f" SELECT {all_aliases}, grouping_id({all_aliases}), count(*) AS n FROM c"
         f" GROUP BY GROUPING SETS ({grouping_sets}) ORDER BY n DESC, {all_aliases}"
     )
@@ -729,21 +730,24 @@ def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str
             values of `ColumnWidths`.
         run_names: Run number -> its name.
     """
-    constant = frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False))
     shown_names = sorted({run_names.get(run, "") for run in measured["runs"] or ()})
     # With one run, the column of names is not shown.
     if len(shown_names) == 1:
         shown_names = []
+    return ColumnWidths(
+        **_select_width_fields(measured),
+        constant=frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False)),
+        model=max(map(display_width, shown_names), default=0),
+        run_names=tuple(shown_names),
+    )
 
-    field_values = {}
+
+def _select_width_fields(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the measured values that are fields of `ColumnWidths`."""
+    fields = {}
     for name, value in measured.items():
         is_field = name != "runs" and not name.startswith("same_")
         # Without a value, `ColumnWidths` keeps its default.
         if is_field and value is not None:
-            field_values[name] = value
-    return ColumnWidths(
-        **field_values,
-        constant=constant,
-        model=max(map(display_width, shown_names), default=0),
-        run_names=tuple(shown_names),
-    )
+            fields[name] = value
+    return fields

@@ -267,35 +267,45 @@ class Journal:
         because other processes move it. A torn line is safe in its copy before it gets the newline
         that separates it from the new lines. The lock is released after the sync.
         """
-        folder = self.path.parent
-        if not folder.is_dir():
-            self._files.make_folder(folder)
-            self._files.sync_folder(folder.parent)
+        self._make_folder()
         descriptor = self._files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             # Readers refuse a larger journal.
             check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
             lock_journal(descriptor)
-            size = os.fstat(descriptor).st_size
-            if size == 0:
-                # The file may be new, so that its name must reach the disk too.
-                self._files.sync_folder(folder)
-            last_hash, torn_line = _read_last_hash_and_fragment(descriptor, size)
-            # Not every caller needs the latest place, for which the whole journal may be read.
-            end = _JournalEnd(
-                last_hash,
-                find_latest_place=lambda: self._place_scanner.find_latest_place(descriptor),
-            )
-            lines = make_lines(end)
-            if not lines:
-                return
-            # A crash can leave a part of a line.
-            if torn_line:
-                self._save_torn_line(torn_line)
-            _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
+            self._write_lines(descriptor, make_lines)
         finally:
             # Releases the lock.
             os.close(descriptor)
+
+    def _make_folder(self) -> None:
+        """Create the folder of the journal if it is missing, and make sure that it is on disk."""
+        folder = self.path.parent
+        if not folder.is_dir():
+            self._files.make_folder(folder)
+            self._files.sync_folder(folder.parent)
+
+    def _write_lines(
+        self, descriptor: int, make_lines: Callable[[_JournalEnd], list[bytes]]
+    ) -> None:
+        """Append lines to the open and locked journal. `make_lines` gets its end."""
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            # The file may be new, so that its name must reach the disk too.
+            self._files.sync_folder(self.path.parent)
+        last_hash, torn_line = _read_last_hash_and_fragment(descriptor, size)
+        # Not every caller needs the latest place, for which the whole journal may be read.
+        end = _JournalEnd(
+            last_hash,
+            find_latest_place=lambda: self._place_scanner.find_latest_place(descriptor),
+        )
+        lines = make_lines(end)
+        if not lines:
+            return
+        # A crash can leave a part of a line.
+        if torn_line:
+            self._save_torn_line(torn_line)
+        _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
 
     def _save_torn_line(self, fragment: bytes) -> None:
         """Copy a line that a crash left incomplete to `reviews/torn/`.
@@ -569,18 +579,10 @@ def hash_event(content: dict[str, Any]) -> str:
 def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, bytes]:
     """Make the line of an event in a journal, and chain it to the line before it by its hash.
 
-    Returns the event with its fields `previous` and `hash`, and the line with a newline. The line
-    omits fields that are None. Raises LineError if a field has an invalid value, or one that JSON
-    cannot represent, such as NaN.
+    Returns the event with its fields `previous` and `hash`, and the line with a newline. Raises
+    LineError if a field has an invalid value, or one that JSON cannot represent, such as NaN.
     """
-    # Fields that a newer version of fcreview wrote are kept.
-    fields = dict(event.extra or {})
-    for name in _WRITTEN_FIELDS:
-        value = getattr(event, name)
-        if value is not None:
-            fields[name] = value
-    fields["key"] = event.key._asdict()
-    content = {name: _replace_surrogates(value) for name, value in fields.items()}
+    content = _list_written_fields(event)
     content["previous"] = previous_hash
     _validate_event(content)
     # orjson would write these numbers as null.
@@ -596,6 +598,20 @@ def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, b
     except (TypeError, ValueError) as error:
         raise LineError(f"the review cannot be written as JSON: {error}") from None
     return _to_event(content), line
+
+
+def _list_written_fields(event: Event) -> dict[str, Any]:
+    """Return the fields of an event that its line has, without those that the chain adds.
+
+    Fields that are None are omitted. Fields that a newer version of fcreview wrote are kept.
+    """
+    fields = dict(event.extra or {})
+    for name in _WRITTEN_FIELDS:
+        value = getattr(event, name)
+        if value is not None:
+            fields[name] = value
+    fields["key"] = event.key._asdict()
+    return {name: _replace_surrogates(value) for name, value in fields.items()}
 
 
 def parse_line(line: bytes) -> Event:

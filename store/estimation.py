@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fcreview.model.item import SourceName
     from fcreview.model.metric import ScoredItem
     from fcreview.model.review import Event
+    from fcreview.stats.sampling import AnnotatorShare
     from fcreview.store.judgements import ItemJudgement
     from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
@@ -162,13 +163,9 @@ def load_random_samples(
     A queue can extend another one by more items. Both are one sample then. Files that cannot be
     used become problems, which are texts.
     """
-    queues: list[QueueFile] = []
-    problems: list[str] = []
-    for queue in read_queues(workspace):
-        if isinstance(queue, QueueError):
-            problems.append(str(queue))
-        else:
-            queues.append(queue)
+    queues_and_errors = list(read_queues(workspace))
+    problems = [str(queue) for queue in queues_and_errors if isinstance(queue, QueueError)]
+    queues = [queue for queue in queues_and_errors if isinstance(queue, QueueFile)]
     queue_by_name = {queue.name: queue for queue in queues}
 
     samples: list[QueueSample] = []
@@ -657,21 +654,25 @@ def _list_filter_terms(connection: Connection, cell: CalibrationCell) -> list[st
 
 def _build_id_filter(connection: Connection, items: Sequence[int]) -> str:
     """Build a filter that lists the ids of items, run by run."""
-    numbers = ", ".join(str(int(item)) for item in items) or "NULL"
-    rows = connection.execute(
-        f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item"
-    ).fetchall()
-    terms_by_run: defaultdict[int, list[str]] = defaultdict(list)
-    for run, item_id in rows:
-        terms_by_run[run].append(quote_or_hash(item_id))
-
     filters = []
-    for run, terms in terms_by_run.items():
-        distinct_terms = "|".join(dict.fromkeys(terms))
-        filters.append(f"run:{run} id:{distinct_terms}")
+    for run, ids in _fetch_ids_by_run(connection, items).items():
+        distinct_ids = "|".join(dict.fromkeys(quote_or_hash(item_id) for item_id in ids))
+        filters.append(f"run:{run} id:{distinct_ids}")
     if len(filters) == 1:
         return filters[0]
     return " OR ".join(f"({text})" for text in filters)
+
+
+def _fetch_ids_by_run(connection: Connection, items: Sequence[int]) -> dict[int, list[str]]:
+    """Return the ids of items by run, in the order of the item numbers."""
+    numbers = ", ".join(str(int(item)) for item in items) or "NULL"
+    rows = connection.execute(
+        f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item"
+    )
+    ids_by_run: defaultdict[int, list[str]] = defaultdict(list)
+    for run, item_id in rows.fetchall():
+        ids_by_run[run].append(item_id)
+    return ids_by_run
 
 
 _RUN_ITEMS = f"""
@@ -895,23 +896,35 @@ def _build_joint_sample_item(
     the item, and the probability that at least one does.
     """
     samples = [sample for sample in joint_samples if content_key in sample.frame.strata]
-    probability_not_drawn = 1.0
-    clusters = []
-    for sample in samples:
-        stratum = sample.frame.strata[content_key]
-        probability_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
-        if sample.queue.design.cluster:
-            clusters.append(sample.frame.questions[content_key])
-    # Clusters are tasks or conversations, and each sample names that of an item in the same way.
     return JointSampleItem(
         status,
         queues=tuple(sample.queue.name for sample in samples),
-        probability=1.0 - probability_not_drawn,
+        probability=_compute_joint_probability(content_key, samples),
         is_drawn=any(
             content_key in sample.content_keys_by_queue[sample.queue.name] for sample in samples
         ),
-        cluster=clusters[0] if clusters else None,
+        cluster=_find_joint_cluster(content_key, samples),
     )
+
+
+def _compute_joint_probability(content_key: ContentKey, samples: Iterable[QueueSample]) -> float:
+    """Return the probability that at least one of the samples draws an item of their populations."""
+    probability_not_drawn = 1.0
+    for sample in samples:
+        stratum = sample.frame.strata[content_key]
+        probability_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
+    return 1.0 - probability_not_drawn
+
+
+def _find_joint_cluster(content_key: ContentKey, samples: Iterable[QueueSample]) -> str | None:
+    """Return the task or conversation of an item, if a sample draws these as a whole.
+
+    Each sample names it in the same way.
+    """
+    for sample in samples:
+        if sample.queue.design.cluster:
+            return sample.frame.questions[content_key]
+    return None
 
 
 def _select_samples_of_items(
@@ -957,15 +970,16 @@ def _find_sample_progress(
     answered: set[ContentKey] = set()
     for answer_by_key in answers.values():
         answered.update(answer_by_key)
-    known_before: set[ContentKey] = set()
-    outcomes: dict[ContentKey, SampleOutcome] = {}
     # `reviews.events` reads the journals, which takes time. Without a sample, nothing needs them.
-    if samples:
-        events = reviews.events
-        known_before = _find_items_known_before(items, samples, answered, events)
-        decisions = _find_decided_outcomes(items)
-        outcomes = find_outcomes_of_reached_items(_list_queues(samples), events, decisions)
+    if not samples:
+        return _SampleProgress(
+            answered, drawn=set(), known_before=set(), outcomes={}, representative=set()
+        )
 
+    events = reviews.events
+    known_before = _find_items_known_before(items, samples, answered, events)
+    decisions = _find_decided_outcomes(items)
+    outcomes = find_outcomes_of_reached_items(_list_queues(samples), events, decisions)
     drawn = _find_drawn_items(items, samples)
     reached = drawn & outcomes.keys()
     return _SampleProgress(
@@ -1078,29 +1092,20 @@ def _build_criterion_answers(
 ) -> list[CriterionAnswers]:
     """Return the human verdicts on each criterion, with one value for each item, in the order of
     `items`.
-
-    Args:
-        items: The items of a run.
-        answers: Criterion -> item -> the human verdict, which is None for an undecided one.
-        progress: Which items were drawn, reviewed and known before.
     """
     content_keys = [item.content_key for item in items]
     result = []
     for criterion, answer_by_key in sorted(answers.items()):
-        human = []
-        is_reviewed = []
-        has_sample_verdict = []
-        for content_key in content_keys:
-            answer = answer_by_key.get(content_key)
-            human.append(answer)
-            is_reviewed.append(content_key in answer_by_key)
-            has_sample_verdict.append(answer is not None and content_key in progress.representative)
+        # An undecided verdict is None.
+        human = [answer_by_key.get(key) for key in content_keys]
+        decided_keys = {key for key, answer in answer_by_key.items() if answer is not None}
+        sampled_keys = decided_keys & progress.representative
         result.append(
             CriterionAnswers(
                 criterion,
                 human=human,
-                is_reviewed=is_reviewed,
-                has_sample_verdict=has_sample_verdict,
+                is_reviewed=[key in answer_by_key for key in content_keys],
+                has_sample_verdict=[key in sampled_keys for key in content_keys],
             )
         )
     return result
@@ -1171,9 +1176,6 @@ def _find_reached_positions(
 ) -> set[int]:
     """Return the positions in the queue that annotators have reached.
 
-    In each annotator's share, these are the items up to the last one that was reviewed after the
-    queue was created. Items before it without a review were skipped.
-
     Args:
         queue: The queue, whose items are shared among annotators.
         verdicts_by_position: Position in the queue -> current review events of the item.
@@ -1182,19 +1184,29 @@ def _find_reached_positions(
     if all(verdicts_by_position):
         return set(range(len(queue.items)))
 
-    owners = {share.annotator for share in queue.shares}
     reached: set[int] = set()
     for share in queue.shares:
-        n_reached = 0
-        for index, position in enumerate(share.order):
-            # The second presentation of an item says nothing about the order.
-            if index in share.repeats:
-                continue
-            events = verdicts_by_position[position]
-            if any(_is_review_in_share(event, queue, share.annotator, owners) for event in events):
-                n_reached = index + 1
+        n_reached = _count_reached_places(queue, share, verdicts_by_position)
         reached.update(share.order[:n_reached])
     return reached
+
+
+def _count_reached_places(
+    queue: QueueFile, share: AnnotatorShare, verdicts_by_position: Sequence[Sequence[Event]]
+) -> int:
+    """Return the number of places of a share up to the last item that was reviewed after the queue
+    was created. Items before it without a review were skipped.
+    """
+    owners = {share.annotator for share in queue.shares}
+    n_reached = 0
+    for index, position in enumerate(share.order):
+        # The second presentation of an item says nothing about the order.
+        if index in share.repeats:
+            continue
+        events = verdicts_by_position[position]
+        if any(_is_review_in_share(event, queue, share.annotator, owners) for event in events):
+            n_reached = index + 1
+    return n_reached
 
 
 def _is_review_in_share(

@@ -490,8 +490,7 @@ def _measure_share_progress(
 ) -> ShareProgress:
     """Count the reviewed and the missing items of an annotator's share of a queue.
 
-    A share can contain hidden duplicates: items that the annotator reviews a second time. Each of
-    the two times is counted.
+    An item that the annotator reviews a second time (a hidden duplicate) counts twice.
 
     Args:
         queue: The queue.
@@ -499,18 +498,18 @@ def _measure_share_progress(
         share: Positions of the annotator's items in the queue.
         reviews: The reviews of all annotators.
     """
-    repeats = set(share.repeats)
+    duplicate_positions = set(share.repeats)
     n_done = 0
     n_missing = 0
     for position, index in enumerate(share.order):
         item = items[index]
-        key = queue.items[index].key
         if item is None:
             n_missing += 1
-        elif reviews.events.has_events_by(key, share.annotator):
-            is_duplicate = position in repeats
-            if _has_verdict(key, item, share.annotator, reviews, is_duplicate=is_duplicate):
-                n_done += 1
+            continue
+        key = queue.items[index].key
+        is_duplicate = position in duplicate_positions
+        if _has_verdict(key, item, share.annotator, reviews, is_duplicate=is_duplicate):
+            n_done += 1
     n_items = len(share.order) - n_missing
     return ShareProgress(share.annotator, done=n_done, total=n_items, missing=n_missing)
 
@@ -521,6 +520,8 @@ def _has_verdict(
     """Whether an annotator has a verdict on an item that is not stale, or on its hidden
     duplicate.
     """
+    if not reviews.events.has_events_by(key, annotator):
+        return False
     for reference in reviews.items.find_loaded_items(key):
         if reference.item != item:
             continue

@@ -929,20 +929,16 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
         existing_names.setdefault(fold_filename(name), name)
 
     for name in _iterate_numbered_names(queue.name):
+        # With a number, the name of the queue is that of another queue here.
+        is_numbered = name != queue.name
         existing_name = existing_names.get(fold_filename(name))
         if existing_name is None:
             write_queue(workspace, replace(queue, name=name))
-            state: QueueMergeState = "new"
-            kept_as = name
-        elif _has_same_content(workspace, existing_name, queue):
-            state = "known"
-            kept_as = existing_name
-        else:
-            continue
-        # With a number, the name of the queue is that of another queue here.
-        if name != queue.name:
-            state = "differs"
-        return MergedQueue(queue.name, state=state, kept_as=kept_as)
+            return MergedQueue(queue.name, state="differs" if is_numbered else "new", kept_as=name)
+        if _has_same_content(workspace, existing_name, queue):
+            return MergedQueue(
+                queue.name, state="differs" if is_numbered else "known", kept_as=existing_name
+            )
     raise AssertionError("some number is free")
 
 

@@ -523,24 +523,9 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
 
     Raises: SqlError for any other statement, for errors, and after `timeout` seconds.
     """
+    parsed = _parse_read_statement(statement)
     try:
-        statement.encode()
-        statements = duckdb.extract_statements(statement)
-    except (duckdb.Error, UnicodeEncodeError) as error:
-        raise SqlError(_first_lines(error, 6)) from error
-    if len(statements) != 1:
-        raise SqlError(
-            "pass only one SQL statement" if statements else "the SQL statement is empty"
-        )
-    if statements[0].type not in _READ_STATEMENTS:
-        raise SqlError(
-            "only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or"
-            " EXPLAIN"
-        )
-    try:
-        return run_with_timeout(
-            connection, lambda: _fetch_result(connection, statements[0]), timeout
-        )
+        return run_with_timeout(connection, lambda: _fetch_result(connection, parsed), timeout)
     except QueryTimeoutError:
         raise SqlError(
             f"the query timed out after {timeout:g} seconds. Simplify it, or pass a larger"
@@ -551,6 +536,25 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
         if _omit_damaged_files(connection, error):
             return run_sql(connection, statement, timeout)
         raise SqlError(_first_lines(error, 6)) from error
+
+
+def _parse_read_statement(text: str) -> duckdb.Statement:
+    """Parse a text that must be one SQL statement that only reads. Raises SqlError otherwise."""
+    try:
+        text.encode()
+        statements = duckdb.extract_statements(text)
+    except (duckdb.Error, UnicodeEncodeError) as error:
+        raise SqlError(_first_lines(error, 6)) from error
+    if not statements:
+        raise SqlError("the SQL statement is empty")
+    if len(statements) > 1:
+        raise SqlError("pass only one SQL statement")
+    if statements[0].type not in _READ_STATEMENTS:
+        raise SqlError(
+            "only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or"
+            " EXPLAIN"
+        )
+    return statements[0]
 
 
 def _fetch_result(connection: Connection, statement: duckdb.Statement) -> SqlResult:

@@ -107,23 +107,27 @@ def _iter_questions(
     """
     datasets = fetch_datasets(connection)
     function_names = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
-    for start in range(0, len(examples), _ITEMS_PER_FETCH):
-        items = examples[start : start + _ITEMS_PER_FETCH]
-        for values in connection.execute(_QUESTIONS, [items]).fetchall():
-            row = _QuestionRow(*values)
-            if not row.golden:
-                continue
-            run = get_run_number(row.item)
-            yield SiblingQuestion(
-                QuestionKey(*datasets[run], row.category, row.id),
-                item=row.item,
-                user_text=row.user_text or "",
-                golden=[parse_call(call) for call in row.golden],
-                group=row.group,
-                is_corrected=row.has_erratum,
-                function_docs=_map_names_to_docs(row.function_hashes or (), function_names),
-                run_name=run_names[run],
-            )
+    for row in _iter_question_rows(connection, examples):
+        if not row.golden:
+            continue
+        run = get_run_number(row.item)
+        yield SiblingQuestion(
+            QuestionKey(*datasets[run], row.category, row.id),
+            item=row.item,
+            user_text=row.user_text or "",
+            golden=[parse_call(call) for call in row.golden],
+            group=row.group,
+            is_corrected=row.has_erratum,
+            function_docs=_map_names_to_docs(row.function_hashes or (), function_names),
+            run_name=run_names[run],
+        )
+
+
+def _iter_question_rows(connection: Connection, items: Sequence[int]) -> Iterator[_QuestionRow]:
+    for start in range(0, len(items), _ITEMS_PER_FETCH):
+        batch = items[start : start + _ITEMS_PER_FETCH]
+        for values in connection.execute(_QUESTIONS, [batch]).fetchall():
+            yield _QuestionRow(*values)
 
 
 def _map_names_to_docs(hashes: Iterable[str], function_names: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -223,12 +224,7 @@ def _lock_tables(connection: Connection[Any]) -> None:
     for _ in range(LOCK_ATTEMPTS):
         try:
             with connection.transaction():
-                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-                connection.execute(f"LOCK TABLE fcreview.{FIRST_TABLE}")
-                for (table,) in tables:
-                    connection.execute(f"LOCK TABLE fcreview.{table} NOWAIT")
-                # With all locks, later statements wait for nobody, and need no limit.
-                connection.execute("SET LOCAL lock_timeout = 0")
+                _lock_first_table_and_others(connection, [table for (table,) in tables])
             return
         except psycopg.errors.LockNotAvailable:
             time.sleep(PAUSE_SECONDS)
@@ -238,6 +234,16 @@ def _lock_tables(connection: Connection[Any]) -> None:
         f"the tables must change, but members use them all the time ({users or 'unknown'})."
         " Try again later, or end these processes with pg_terminate_backend"
     )
+
+
+def _lock_first_table_and_others(connection: Connection[Any], others: Sequence[str]) -> None:
+    """Wait for the lock of `FIRST_TABLE`, and then lock the other tables, which must be free."""
+    connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+    connection.execute(f"LOCK TABLE fcreview.{FIRST_TABLE}")
+    for table in others:
+        connection.execute(f"LOCK TABLE fcreview.{table} NOWAIT")
+    # With all locks, later statements wait for nobody, and need no limit.
+    connection.execute("SET LOCAL lock_timeout = 0")
 
 
 def _has_incomplete_lines(connection: Connection[Any]) -> bool:

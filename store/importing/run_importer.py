@@ -844,10 +844,7 @@ class _Import:
             job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources
         )
 
-        for staged_issue in staged.issues:
-            issue = staged_issue | {"run": job.run_number}
-            del issue["seq"]  # the position of the item is only needed to load the issue
-            self._all_issues.append(issue)
+        self._all_issues += _make_issues_of_run(staged, job.run_number)
         self._plan.summary_rows[job.run_number] |= {
             "items": staged.n_items,
             "issues": len(staged.issues),
@@ -924,6 +921,16 @@ def _find_invalid_item(staged: StagedRun, load_error: LoadError) -> dict[str, An
     if file is None or load_error.line is None:
         return None
     return read_staged_item(file, load_error.line)
+
+
+def _make_issues_of_run(staged: StagedRun, run_number: int) -> list[dict[str, Any]]:
+    """Return the issues of a loaded run as the summary of the import has them."""
+    issues = []
+    for staged_issue in staged.issues:
+        issue = staged_issue | {"run": run_number}
+        del issue["seq"]  # the position of the item is only needed to load the issue
+        issues.append(issue)
+    return issues
 
 
 def _make_invalid_values_issue(item: Mapping[str, Any], load_error: LoadError) -> ImportIssue:

@@ -475,6 +475,10 @@ def read_lake(files: LakeFiles) -> LakeContents:
     return contents
 
 
+class _DamageError(Exception):
+    """A run or an index is damaged. The text says why."""
+
+
 def _add_runs(
     contents: LakeContents, file_sizes: Mapping[str, int], json_texts: Mapping[str, bytes]
 ) -> list[str]:
@@ -483,9 +487,16 @@ def _add_runs(
     paths_in_runs = [name for name in file_sizes if name.startswith("benchmark=")]
     run_folders = {path.rpartition("/")[0] for path in paths_in_runs}
     for folder in sorted(run_folders):
-        problem = _add_run(contents, folder, file_sizes, json_texts.get(f"{folder}/{RUN_FILE}"))
-        if problem is not None:
-            problems.append(f"{problem}. {RUN_ADVICE}")
+        try:
+            run = _read_run(folder, file_sizes, json_texts.get(f"{folder}/{RUN_FILE}"))
+            # A copied folder describes the run of the folder that it was copied from.
+            is_copy = run.folder != folder or run.number in contents.runs
+            if is_copy:
+                raise _DamageError(f"{folder} describes a run of another folder")
+        except _DamageError as damage:
+            problems.append(f"{damage}. {RUN_ADVICE}")
+        else:
+            contents.runs[run.number] = run
     return problems
 
 
@@ -504,9 +515,10 @@ def _add_indexes_and_issues(
     problems = []
     for name, text in sorted(json_texts.items()):
         if name.endswith(f"/{INDEX_FILE}"):
-            problem = _add_index(contents, name, file_sizes, text)
-            if problem is not None:
-                problems.append(f"{problem}. {INDEX_ADVICE}")
+            try:
+                contents.indexes.append(_read_index(name, file_sizes, text))
+            except _DamageError as damage:
+                problems.append(f"{damage}. {INDEX_ADVICE}")
         elif name.startswith("_issues/"):
             try:
                 contents.issues += _parse_issues(text)
@@ -531,51 +543,40 @@ def _parse_schema_version(lake_json: bytes) -> str:
         return "unknown"
 
 
-def _add_run(
-    contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None
-) -> str | None:
-    """Add the run of a folder to `contents`, or return why it is damaged.
+def _read_run(folder: str, file_sizes: Mapping[str, int], run_json: bytes | None) -> LakeRun:
+    """Read what a folder says about its run. Raises _DamageError if it is damaged.
 
     Args:
-        contents: What has been read of the lake. It is changed.
         folder: The folder of the run in the lake.
         file_sizes: Path in the lake -> size of the file, to find incomplete files.
         run_json: Content of the file that describes the run; None if it cannot be read.
     """
     if run_json is None:
-        return f"{folder} is incomplete, because {RUN_FILE} is not readable"
+        raise _DamageError(f"{folder} is incomplete, because {RUN_FILE} is not readable")
     try:
         run = parse_lake_run(run_json)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return f"{folder}/{RUN_FILE} is damaged"
+        raise _DamageError(f"{folder}/{RUN_FILE} is damaged") from None
 
     damaged_file = _describe_damaged_file(folder, run.files, file_sizes)
     if damaged_file is not None:
-        return damaged_file
-    # A copied folder describes the run of the folder that it was copied from.
-    is_copy = run.folder != folder or run.number in contents.runs
-    if is_copy:
-        return f"{folder} describes a run of another folder"
-    contents.runs[run.number] = run
-    return None
+        raise _DamageError(damaged_file)
+    return run
 
 
-def _add_index(
-    contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes
-) -> str | None:
-    """Add an index to `contents`, or return why it is damaged."""
+def _read_index(index_path: str, file_sizes: Mapping[str, int], index_json: bytes) -> LakeIndex:
+    """Read what a file says about its index. Raises _DamageError if the index is damaged."""
     folder = index_path.rpartition("/")[0]
     name = folder.removeprefix("_index/")
     try:
         index = _parse_index(name, index_json)
         damaged_file = _describe_damaged_file(folder, index.files, file_sizes)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return f"{index_path} is damaged"
+        raise _DamageError(f"{index_path} is damaged") from None
 
     if damaged_file is not None:
-        return damaged_file
-    contents.indexes.append(index)
-    return None
+        raise _DamageError(damaged_file)
+    return index
 
 
 def _describe_damaged_file(

@@ -389,9 +389,7 @@ def _select_rows_of_grouping(
         names: All columns of the query, in order.
         names_of_grouping: The columns of the wanted grouping.
     """
-    # `grouping_id` has a bit for each column, which is 1 for the columns that do not group.
-    bits = ["0" if name in names_of_grouping else "1" for name in names]
-    wanted_id = int("".join(bits), 2)
+    wanted_id = _find_grouping_id(names, names_of_grouping)
     selected = []
     for row in rows:
         values = row[: len(names)]
@@ -402,6 +400,14 @@ def _select_rows_of_grouping(
         own_values = {name: value_by_name[name] for name in names_of_grouping}
         selected.append(_ClusterRow(own_values, *figures))
     return selected
+
+
+def _find_grouping_id(names: Sequence[str], names_of_grouping: Collection[str]) -> int:
+    """Return the `grouping_id` of the rows of a grouping. It has a bit for each column, which is 1
+    for the columns that do not group.
+    """
+    bits = ["0" if name in names_of_grouping else "1" for name in names]
+    return int("".join(bits), 2)
 
 
 def _fetch_decisive_step_reasons(

@@ -298,12 +298,7 @@ def _fetch_answer_contents(
     Returns the differences by the number of the first item with the answer. Answers to a question
     with equal calls are compared once. Answers without calls have no differences.
     """
-    question_by_item: dict[int, AuditedQuestion] = {}
-    for question, answer_rows in answers:
-        for row in answer_rows:
-            if row.prediction is not None:
-                question_by_item[row.first_item] = question
-
+    question_by_item = _map_first_items_to_questions(answers)
     contents: dict[int, _Content] = {}
     known_contents: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(question_by_item)])
@@ -317,6 +312,18 @@ def _fetch_answer_contents(
                 known_contents[question_and_answer] = _compare_answer(question, calls, pairs)
             contents[item] = known_contents[question_and_answer]
     return contents
+
+
+def _map_first_items_to_questions(
+    answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]],
+) -> dict[int, AuditedQuestion]:
+    """Return the question of each answer with calls, by the first item with the answer."""
+    question_by_item: dict[int, AuditedQuestion] = {}
+    for question, answer_rows in answers:
+        for row in answer_rows:
+            if row.prediction is not None:
+                question_by_item[row.first_item] = question
+    return question_by_item
 
 
 def _compare_answer(
@@ -410,6 +417,18 @@ class SuspectTable:
         """
         if view.runs_key in self._suspicions:
             return
+        suspicions = self._find_suspicions(view, on_progress)
+        self._connection.execute(_CREATE_TABLE)
+        self._connection.execute(
+            "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
+            [view.runs_key, list(suspicions), list(range(len(suspicions)))],
+        )
+        self._suspicions[view.runs_key] = suspicions
+
+    def _find_suspicions(
+        self, view: View, on_progress: Callable[[int, int], object]
+    ) -> dict[int, Suspicion]:
+        """Return the suspicions of the view's runs by example item, the strongest first."""
         from fcreview.golden_audit.score import number_questions, rank_suspects
 
         with pause_garbage_collection():
@@ -419,12 +438,7 @@ class SuspectTable:
         for suspect, question in zip(ranking, number_questions(ranking), strict=True):
             if suspect.reasons:
                 suspicions[_pick_example_item(suspect)] = _build_suspicion(suspect, question)
-        self._connection.execute(_CREATE_TABLE)
-        self._connection.execute(
-            "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
-            [view.runs_key, list(suspicions), list(range(len(suspicions)))],
-        )
-        self._suspicions[view.runs_key] = suspicions
+        return suspicions
 
     def get_suspicions(self, view: View) -> Mapping[int, Suspicion]:
         """Return the suspicions of the view by item number, the strongest first.

@@ -167,11 +167,13 @@ class _StoredCounts:
 
     def build_run_row(self, run: int, info: Run, run_name: str) -> RunRow:
         """Return the row of a run in the list of runs: its counts in total and by category."""
-        categories = self.categories_by_run.get(run, [])
+        all_counts = self.categories_by_run.get(run, [])
+        headers = _find_header_accuracies(all_counts, info.official_metrics)
+        categories = [
+            _omit_verdict_counts(category) if category["category"] in headers else category
+            for category in all_counts
+        ]
         not_run_by_category = self.not_run_by_run.get(run, {})
-        # The score files of some categories state an accuracy, but list only failing items. This
-        # sets the verdict counts in `categories` to 0, so it comes before they are added up.
-        headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
 
         # All fields of `RunRow` that are named like a count of `_RUN_COUNTS`.
         counts = _add_up_categories(categories)
@@ -183,8 +185,8 @@ class _StoredCounts:
             run_name=run_name,
             not_run=n_not_run,
             expected_items=_find_expected_items(info, counts["n_items"], n_not_run),
-            stated_pass=sum(header.passed for header in headers),
-            stated_of=sum(header.total for header in headers),
+            stated_pass=sum(header.passed for header in headers.values()),
+            stated_of=sum(header.total for header in headers.values()),
             categories=[
                 _build_category_counts(category, not_run_by_category) for category in categories
             ],
@@ -301,24 +303,26 @@ def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
     return n_items + n_not_run if n_not_run else None
 
 
-def _replace_counts_by_header_accuracies(
-    categories: list[dict[str, Any]], headers: dict[str, Any]
-) -> list[HeaderAccuracy]:
-    """Return the accuracies that the headers of score files state, for categories without result
-    files.
-
-    The verdict counts of these categories become 0, because their score files list only failing
-    items.
+def _find_header_accuracies(
+    categories: Iterable[Mapping[str, Any]], headers: Mapping[str, Any]
+) -> dict[str, HeaderAccuracy]:
+    """Return category -> the accuracy that the header of its score file states, for categories
+    without result files.
     """
-    found = []
+    accuracies = {}
     for category in categories:
-        accuracy = read_header_accuracy(
-            headers.get(category["category"]), category["n"], category["official_pass"]
-        )
+        name = category["category"]
+        accuracy = read_header_accuracy(headers.get(name), category["n"], category["official_pass"])
         if accuracy is not None:
-            found.append(accuracy)
-            category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
-    return found
+            accuracies[name] = accuracy
+    return accuracies
+
+
+def _omit_verdict_counts(category: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of a category whose score file states an accuracy. Such a file lists only
+    failing items, so the numbers of verdicts are 0.
+    """
+    return {**category, **dict.fromkeys(_VERDICT_COUNTS, 0)}
 
 
 def count_missing_recomputed_by_reason(

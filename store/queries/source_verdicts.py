@@ -194,16 +194,13 @@ def _fetch_own_judges(connection: Connection, items: Sequence[int], until: str) 
 def collect_source_verdicts(rows: Iterable[SourceRow]) -> list[SourceVerdicts]:
     """Return the sources with a verdict: official, recomputed, then the judges by name."""
     verdicts_by_item = [row.find_verdicts() for row in rows]
-    counts: Counter[str] = Counter()
+    n_verdicts: Counter[str] = Counter()
     for verdicts in verdicts_by_item:
-        counts.update(name for name, verdict in verdicts.items() if verdict is not None)
+        n_verdicts.update(name for name, verdict in verdicts.items() if verdict is not None)
 
-    fixed_names = [name for name in (OFFICIAL, RECOMPUTED) if counts[name]]
-    # Of many judges, those with the most verdicts are returned.
-    judge_counts = Counter(
-        {name: count for name, count in counts.items() if name not in fixed_names}
-    )
-    judge_names = [name for name, _ in judge_counts.most_common(MAX_JUDGES)]
+    fixed_names = [name for name in (OFFICIAL, RECOMPUTED) if n_verdicts.pop(name, 0)]
+    # The other sources are judges. Of many judges, those with the most verdicts are returned.
+    judge_names = [name for name, _ in n_verdicts.most_common(MAX_JUDGES)]
     names = fixed_names + sorted(judge_names)
     sources = []
     for name in names:

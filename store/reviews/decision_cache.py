@@ -221,9 +221,6 @@ def write_decision_cache(
     stored beside the file, so that nobody else can change it unnoticed. Without a key for the code
     or without write access, nothing is written.
 
-    The code is replaced before the cache, so that after a crash between both, the code does not fit
-    the old cache, which is then ignored.
-
     Args:
         connection: The connection with the decisions, the rows of `human_labels`.
         workspace: The workspace.
@@ -245,15 +242,25 @@ def write_decision_cache(
         # A new folder, because DuckDB follows links.
         files.make_folder(folder)
         _write_cache_file(new_cache, inputs_json, decision_lines)
-        code = _compute_authentication_code(key, files.read(new_cache))
-        files.write(workspace.decision_cache_code, code)
-        files.rename_file(new_cache, workspace.decision_cache)
-        files.remove(workspace.root / OLD_NAME)
+        _replace_cache(workspace, new_cache, key)
     except (duckdb.Error, OSError):
         # The next session computes the decisions from the journals.
         pass
     finally:
         files.remove(folder)
+
+
+def _replace_cache(workspace: Workspace, new_cache: Path, key: bytes) -> None:
+    """Replace the cache by a new file, and its authentication code by that of the file.
+
+    The code is replaced before the cache, so that after a crash between both, the code does not fit
+    the old cache, which is then ignored.
+    """
+    files = workspace.files
+    code = _compute_authentication_code(key, files.read(new_cache))
+    files.write(workspace.decision_cache_code, code)
+    files.rename_file(new_cache, workspace.decision_cache)
+    files.remove(workspace.root / OLD_NAME)
 
 
 def _describe_journals(workspace: Workspace, journals: CachedJournals) -> dict[str, Any]:

@@ -112,16 +112,7 @@ def plan_journal_merge(
         include_own: Whether the journal of `user` may change. By default it does not, so that
             nobody can add reviews in their name.
     """
-    has_same_root = _is_same_folder(workspace.root, other.root)
-    if has_same_root or _is_same_folder(workspace.reviews, other.reviews):
-        raise MergeError(f"{other.root} is the same workspace")
-    confusable_names = JournalNames(other).find_pair()
-    if confusable_names is not None:
-        first, second = confusable_names
-        raise MergeError(
-            f"{other.root} has annotators {first!a} and {second!a}, which differ only in case"
-        )
-
+    _raise_if_unusable(workspace, other)
     names = JournalNames(workspace)
     copies = []
     for path in list_journals(other):
@@ -131,6 +122,19 @@ def plan_journal_merge(
             _withhold_journal_of_user(copy, user)
         copies.append(copy)
     return JournalMerge(copies, user)
+
+
+def _raise_if_unusable(workspace: Workspace, other: Workspace) -> None:
+    """Raise MergeError if the other workspace is the same, or if names in it differ only in case."""
+    has_same_root = _is_same_folder(workspace.root, other.root)
+    if has_same_root or _is_same_folder(workspace.reviews, other.reviews):
+        raise MergeError(f"{other.root} is the same workspace")
+    confusable_names = JournalNames(other).find_pair()
+    if confusable_names is not None:
+        first, second = confusable_names
+        raise MergeError(
+            f"{other.root} has annotators {first!a} and {second!a}, which differ only in case"
+        )
 
 
 def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
@@ -255,7 +259,16 @@ def _add_lines_to_copy(
     own_events = _get_events_by_id(own_lines, annotator)
     other_ids = {line.event.event for line in lines_of_owner}
     copy.result.known = len(own_events.keys() & other_ids)
-    valid_lines = _add_new_events(copy, own_events, lines_of_owner, path=path)
+
+    # An event whose id another event already has is left out.
+    first_events = _get_first_events(own_events, lines_of_owner)
+    valid_lines: dict[str, JournalLine] = {}
+    for line in lines_of_owner:
+        if is_same_event(first_events[line.event.event], line.event):
+            valid_lines[line.event.hash] = line
+        else:
+            copy.result.warnings.append(_describe_repeated_id(path, line))
+    copy.new = _select_new_events(lines_of_owner, first_events)
 
     own_hashes = {line.event.hash for line in own_lines}
     lines_to_copy = _select_lines_to_copy(copy.new, valid_lines, own_hashes)
@@ -281,42 +294,29 @@ def _select_lines_to_copy(
     return [line for line in missing_lines.values() if line.event.hash in needed_hashes]
 
 
-def _add_new_events(
-    copy: _JournalCopy,
-    own_events: Mapping[str, Event],
-    lines: Sequence[JournalLine],
-    *,
-    path: Path,
-) -> dict[str, JournalLine]:
-    """Add the events that this workspace does not have to `copy.new`.
-
-    An event whose id another event already has is left out, with a warning. Returns the other lines
-    by hash.
-
-    Args:
-        copy: The planned copy of one annotator's lines. It is changed.
-        own_events: Id -> event of this workspace.
-        lines: The lines of the other journal.
-        path: Its file, for warnings.
-    """
-    # The first event with an id counts. The events of this workspace come first.
+def _get_first_events(
+    own_events: Mapping[str, Event], lines: Iterable[JournalLine]
+) -> dict[str, Event]:
+    """Return the first event with each id. The events of this workspace come first."""
     first_events = dict(own_events)
     for line in lines:
         first_events.setdefault(line.event.event, line.event)
+    return first_events
 
-    valid_lines: dict[str, JournalLine] = {}
+
+def _select_new_events(
+    lines: Iterable[JournalLine], first_events: Mapping[str, Event]
+) -> dict[str, Event]:
+    """Return the events of the lines that this workspace does not have, by hash.
+
+    Each line has an `Event` of its own. If the first event with its id is another object, this
+    workspace or an earlier line has that id.
+    """
+    new_events = {}
     for line in lines:
-        first_event = first_events[line.event.event]
-        if not is_same_event(first_event, line.event):
-            copy.result.warnings.append(_describe_repeated_id(path, line))
-            continue
-        # Each line has an `Event` of its own. If the first one is another object, this workspace or
-        # an earlier line already has the same event.
-        is_new = first_event is line.event
-        if is_new:
-            copy.new[line.event.hash] = line.event
-        valid_lines[line.event.hash] = line
-    return valid_lines
+        if first_events[line.event.event] is line.event:
+            new_events[line.event.hash] = line.event
+    return new_events
 
 
 def _get_events_by_id(lines: Iterable[JournalLine], annotator: str) -> dict[str, Event]:

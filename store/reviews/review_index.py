@@ -191,17 +191,17 @@ class ItemIndex:
 
         # The keys become the rows of a table `k`, with a column for each field and the index of the
         # key in `keys`. DuckDB unnests the lists of the columns side by side.
-        columns = ["unnest(?::BIGINT[]) AS key_index"]
-        values: list[Sequence[Any]] = [range(len(keys))]
-        for position, name in enumerate(ItemKey._fields):
-            columns.append(f"unnest(?::VARCHAR[]) AS {name}")
-            values.append([key[position] for key in keys])
+        columns = ["unnest($key_index::BIGINT[]) AS key_index"]
+        values: dict[str, list[Any]] = {"key_index": list(range(len(keys)))}
+        for name in ItemKey._fields:
+            columns.append(f"unnest(${name}::VARCHAR[]) AS {name}")
+            values[name] = [getattr(key, name) for key in keys]
         rows = self._fetch(
             "SELECT k.key_index, i.item, coalesce(i.prediction_hash, ''),"
             " coalesce(i.golden_hash, '')"
             f" FROM items i JOIN (SELECT {', '.join(columns)}) k"
             f" USING ({', '.join(ItemKey._fields)}) ORDER BY i.item",
-            [list(column_values) for column_values in values],
+            values,
         )
         for key_index, *reference in rows:
             self._references[keys[key_index]].append(ItemReference(*reference))
@@ -210,11 +210,7 @@ class ItemIndex:
         """Load the data from which the verdict on an item follows from verdicts on its parts, for
         all items with these keys. Items that are already loaded are skipped.
         """
-        new_items = []
-        for key in keys:
-            for reference in self.find_loaded_items(key):
-                if reference.item not in self._contexts:
-                    new_items.append(reference.item)
+        new_items = self._list_items_without_context(keys)
         if not new_items:
             return
 
@@ -233,6 +229,14 @@ class ItemIndex:
                 automatic=automatic,
                 metadata=parse_json(metadata) or {},
             )
+
+    def _list_items_without_context(self, keys: Iterable[ItemKey]) -> list[int]:
+        items = []
+        for key in keys:
+            for reference in self.find_loaded_items(key):
+                if reference.item not in self._contexts:
+                    items.append(reference.item)
+        return items
 
     def _fetch_pair_counts(self, items: Sequence[int]) -> dict[int, dict[int, int]]:
         """Return the number of call pairs of each item by turn."""
@@ -257,8 +261,10 @@ class ItemIndex:
         runs = and_runs_of_items_sql(self._connection, items)
         return self._fetch(query.format(items=numbers, runs=runs))
 
-    def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, list(values)).fetchall()
+    def _fetch(
+        self, sql: str, values: list[Any] | dict[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values or []).fetchall()
 
 
 def _select_benchmark_part_verdicts(

@@ -744,26 +744,45 @@ def _count_fitting_results(
     """
     n_known: Counter[Path] = Counter()
     n_with_function: Counter[Path] = Counter()
+    for result in _iterate_results_in_folders(folders, plan, finder):
+        n_known.update(result.items_by_folder.keys())
+        if not _is_same_in_all_folders(result.items_by_folder, folders):
+            n_with_function.update(result.list_folders_with_function())
+    return {folder: FittingResults(n_known[folder], n_with_function[folder]) for folder in folders}
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultInFolders:
+    """A result with its item in each dataset folder that has one."""
+
+    results: Results
+    item_id: str
+    items_by_folder: Mapping[Path, DatasetItem]
+
+    def list_folders_with_function(self) -> list[Path]:
+        """Return the folders in which the reply names a function of the question."""
+        reply = _read_reply_text(self.results, self.item_id)
+        return [
+            folder
+            for folder, item in self.items_by_folder.items()
+            if has_function_name(reply, item)
+        ]
+
+
+def _iterate_results_in_folders(
+    folders: list[Path], plan: RunPlan, finder: DatasetFinder
+) -> Iterator[_ResultInFolders]:
+    """Yield the results of a run, category by category, with their items."""
     files_by_category: FilesByCategory = plan.importer_data
     for category, files in files_by_category.items():
         results = load_results(files.results, category)
         datasets_by_folder = {
             folder: _load_datasets(folder, category, finder) for folder in folders
         }
-
         for item_id in results.records:
             dataset_id = filenames.to_dataset_id(item_id, category)
             items_by_folder = _find_item_in_each_folder(dataset_id, datasets_by_folder)
-            n_known.update(items_by_folder.keys())
-            if _is_same_in_all_folders(items_by_folder, folders):
-                continue
-
-            reply = _read_reply_text(results, item_id)
-            for folder, item in items_by_folder.items():
-                if has_function_name(reply, item):
-                    n_with_function[folder] += 1
-
-    return {folder: FittingResults(n_known[folder], n_with_function[folder]) for folder in folders}
+            yield _ResultInFolders(results, item_id, items_by_folder)
 
 
 def _load_datasets(folder: Path, category: str, finder: DatasetFinder) -> list[Dataset]:

@@ -525,11 +525,7 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
 
     reader = _FlatLogReader(log_file, language=plan.run.language, dataset_records=dataset.records)
     for position, record in enumerate(log, 1):
-        if isinstance(record, dict) and "predict" in record:
-            yield from reader.read_record(record, position)
-        else:
-            what = f"element {position} of the array is not a log record and was skipped"
-            yield ImportIssue(str(log_file), what=what, raw=repr(record)[:300])
+        yield from reader.read_element(record, position)
     dataset_ids = _list_snapshot_ids(dataset.records)
     yield from compare_with_dataset(reader.seen_ids, dataset_ids, _get_id_type)
 
@@ -546,10 +542,21 @@ class _FlatLogReader:
     golden_by_conversation: dict[SnapshotKey, dict[str, Any]] = field(default_factory=dict)
     """First snapshot of a conversation -> golden arguments that were read, by name."""
 
-    def read_record(self, record: dict[str, Any], position: int) -> Iterator[Item | ImportIssue]:
-        """Yield the item of a record of the log, and an issue if its id occurs again.
+    def read_element(self, element: Any, position: int) -> Iterator[Item | ImportIssue]:
+        """Yield the item of an element of the log, or an issue if it is no record.
 
-        `position` is the number of the record, from 1. It is added to a repeated id.
+        `position` is the number of the element, from 1.
+        """
+        if isinstance(element, dict) and "predict" in element:
+            yield from self._read_record(element, position)
+            return
+        what = f"element {position} of the array is not a log record and was skipped"
+        yield ImportIssue(str(self.log_file), what=what, raw=repr(element)[:300])
+
+    def _read_record(self, record: dict[str, Any], position: int) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a record, and an issue if its id occurs again.
+
+        The position of the record is added to a repeated id.
         """
         recorded_id = str(record.get("id", f"unnamed_0_{position}"))
         key = split_item_id(recorded_id)
@@ -580,12 +587,8 @@ class _FlatLogReader:
 
         _set_record_fields(item, record, file=self.log_file, line=position)
         data = _make_snapshot_data(
-            record,
-            log_file=self.log_file,
-            language=self.language,
-            earlier_golden=earlier_golden,
+            record, log_file=self.log_file, language=self.language, earlier_golden=earlier_golden
         )
-
         fill = partial(
             _fill_flat_item,
             item,
@@ -594,7 +597,6 @@ class _FlatLogReader:
             dataset_record=self.dataset_records.get(recorded_id),
             snapshot_number=key.snapshot,
         )
-
         filled_item = fill_safely(item, fill)
         earlier_golden.update(as_object(as_object(data.label).get("arguments")))
         return filled_item

@@ -351,29 +351,39 @@ def _apply_record_incident(item: Item, record: JsonObject) -> None:
 def read_messages(question: Any) -> list[Message]:
     """Convert the dialogue in a question to messages with turn and step numbers.
 
-    Each user message begins a turn, and each result of a call ends a step. Content that is not text
-    becomes JSON text.
+    Each user message begins a turn, and each result of a call ends a step.
     """
     messages: list[Message] = []
     turn = -1
     step = 0
     for entry in list_objects(question):
-        role = entry.get("role")
-        content = entry.get("content")
-        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        name = _name_content(entry.get("content_type"))
-        if role == "user":
+        message = _read_message(entry)
+        if message.role == "user":
             turn += 1
             step = 0
-            messages.append(Message(turn=turn, step=-1, role="user", content=text, name=name))
-            continue
-
-        # Roles that fcreview does not know are shown as a log.
-        message_role: Role = role if role in ("system", "assistant", "tool") else "log"
-        messages.append(Message(max(turn, 0), step, role=message_role, content=text, name=name))
-        if role == "tool":
+            message.turn = turn
+            message.step = -1
+        else:
+            message.turn = max(turn, 0)
+            message.step = step
+        messages.append(message)
+        if message.role == "tool":
             step += 1
     return messages
+
+
+def _read_message(entry: JsonObject) -> Message:
+    """Read a message of the dialogue, without its place.
+
+    Content that is not text becomes JSON text. Roles that fcreview does not know are shown as a
+    log.
+    """
+    content = entry.get("content")
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    stated_role = entry.get("role")
+    role: Role = stated_role if stated_role in ("system", "user", "assistant", "tool") else "log"
+    name = _name_content(entry.get("content_type"))
+    return Message(turn=0, step=-1, role=role, content=text, name=name)
 
 
 def _name_content(content_type: Any) -> str | None:

@@ -455,19 +455,15 @@ def _add_verdicts(
         rationale = "the run reached the step limit, and nothing was checked"
         add_unchecked_verdicts(item, reward, "not_ended", rationale)
         return {}
-    if isinstance(reward_info, dict):
-        return _add_checked_verdicts(
-            item,
-            reward,
-            checks=as_object(reward_info.get("info")),
-            task=as_object(info.get("task")),
-            messages=messages,
-        )
+    if not isinstance(reward_info, dict):
+        item.official = None if reward is None else is_success(reward)
+        item.rule_note = "the recorded checks are missing or unreadable"
+        add_issue(item, item.rule_note)
+        return {}
 
-    item.official = None if reward is None else is_success(reward)
-    item.rule_note = "the recorded checks are missing or unreadable"
-    add_issue(item, item.rule_note)
-    return {}
+    checks = as_object(reward_info.get("info"))
+    task = as_object(info.get("task"))
+    return _add_checked_verdicts(item, reward, checks=checks, task=task, messages=messages)
 
 
 def _add_checked_verdicts(

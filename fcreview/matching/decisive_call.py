@@ -107,25 +107,26 @@ class _PairedItem:
             if pair.predicted is None and is_in_turn:
                 self.missing.append(pair)
 
+        for number, message in enumerate(self.messages, start=1):
+            if self._is_reply(message):
+                self.replies.append((number, message))
+        self.calls.extend(self._iter_paired_calls())
+
+    def _iter_paired_calls(self) -> Iterator[_PairedCall]:
+        """Yield the calls of the replies. A call of which the item has no pair is left out."""
         addressed_pairs = self._find_addressed_pairs()
         result_by_call_id = {
             message.call_id: message.content
             for message in self.messages
             if message.role == "tool" and message.call_id
         }
-        for number, message in enumerate(self.messages, start=1):
-            if not self._is_reply(message):
-                continue
-            self.replies.append((number, message))
-            for call, call_id in zip(message.calls, message.ids, strict=True):
-                # A call of which the item has no pair is left out.
+        for number, reply in self.replies:
+            for call, call_id in zip(reply.calls, reply.ids, strict=True):
                 if (call.turn, call.index) not in addressed_pairs:
                     continue
                 pair, address = addressed_pairs[call.turn, call.index]
                 refused = is_refusal(result_by_call_id.get(call_id, ""))
-                self.calls.append(
-                    _PairedCall(number, call=call, pair=pair, address=address, refused=refused)
-                )
+                yield _PairedCall(number, call=call, pair=pair, address=address, refused=refused)
 
     def _find_addressed_pairs(self) -> dict[tuple[int, int], tuple[CallPair, str]]:
         """Return (turn, index) of a predicted call -> its call pair, and the pair's address, such
@@ -266,8 +267,8 @@ def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Itera
 def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
     """Return the first call that changes data, succeeds, and is not in the golden answer.
 
-    A call has no golden call if none remained unpaired for which it could stand (see
-    `fcreview.matching.align`).
+    Such a call fits no unpaired golden call (see `fcreview.matching.align`). Golden calls of other
+    functions can still be missing.
     """
     for made in paired.calls:
         is_unexpected = made.pair.golden is None and not made.refused
@@ -277,7 +278,7 @@ def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
         cause = "changes data"
         if any(is_same_call(call, made.call) for call in earlier_calls):
             cause = "was already called with the same arguments"
-        reason = f"{made.call.name} {cause}, and no unpaired golden call remains."
+        reason = f"{made.call.name} {cause}, and no unpaired golden call fits it."
         return DecisiveStep(made.message, kind="wrong_write", reason=reason)
     return None
 
@@ -341,13 +342,7 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
     This is the last reply, or the first one if it only writes the call as text. With
     `only_effect_counts`, only calls that change data count.
     """
-    missing_calls = []
-    for pair in paired.missing:
-        call = paired.find_golden_call(pair)
-        if call is None:
-            continue
-        if not only_effect_counts or _changes_state(call):
-            missing_calls.append(call)
+    missing_calls = _list_missing_calls(paired, only_effect_counts=only_effect_counts)
     if not missing_calls or not paired.replies:
         return None
 
@@ -365,3 +360,17 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
     made_calls = [made.call for made in paired.calls]
     reason = explain_missing_call(name, made_calls, place)
     return DecisiveStep(last_number, kind="missing_call", reason=reason)
+
+
+def _list_missing_calls(paired: _PairedItem, *, only_effect_counts: bool) -> list[Call]:
+    """Return the golden calls that were not made. With `only_effect_counts`, only those that change
+    data.
+    """
+    missing_calls = []
+    for pair in paired.missing:
+        call = paired.find_golden_call(pair)
+        if call is None:
+            continue
+        if not only_effect_counts or _changes_state(call):
+            missing_calls.append(call)
+    return missing_calls

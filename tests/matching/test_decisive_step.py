@@ -245,7 +245,7 @@ def test_refused_call_without_correction() -> None:
     assert find_step(item) == (
         "wrong_write",
         2,
-        "move changes data, and no unpaired golden call remains.",
+        "move changes data, and no unpaired golden call fits it.",
     )
     assert find_step(item, only_effect_counts=False) == (
         "missing_call",
@@ -265,7 +265,7 @@ def test_unexpected_write() -> None:
     order = ("order", {"amount": 1}, OK)
     twice = make_item([make_golden("order", amount=1)], order, order)
     reason = (
-        "order was already called with the same arguments, and no unpaired golden call remains."
+        "order was already called with the same arguments, and no unpaired golden call fits it."
     )
     assert find_step(twice) == ("wrong_write", 4, reason)
     assert find_step(twice, only_effect_counts=False) is None, (

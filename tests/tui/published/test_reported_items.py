@@ -54,7 +54,7 @@ FIRST_SCREEN = {
         "step 1  Before I proceed",
         "user    Yes",
         "decisive step",
-        "cancel_reservation changes data, and no unpaired golden call remains.",
+        "cancel_reservation changes data, and no unpaired golden call fits it.",
         "call 3 of 3 · cancel_reservation · + extra · step 2",
     ],
     ("acebench", "agent_multi_step_0"): [

@@ -410,19 +410,28 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
     has_changed_entries = _list_json_texts(entries) != _list_json_texts(own.entries)
     content = None
     if n_new_rules > 0 or has_changed_entries:
-        authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
-        content = serialize_errata(
-            list(entries.values()),
-            rules,
-            date=max(own.date, other.date),
-            author=", ".join(authors),
-        )
+        content = _serialize_combined(own, other, list(entries.values()), rules)
     return CombinedErrata(
         content,
         n_new=n_new,
         n_known=n_known,
         n_new_rules=n_new_rules,
         conflicts=tuple(conflicts),
+    )
+
+
+def _serialize_combined(
+    own: Errata,
+    other: Errata,
+    entries: Sequence[ErrataEntry],
+    rules: Sequence[EquivalenceRule],
+) -> bytes:
+    """Return the content of a file with these entries and rules. It has the later date, and the
+    authors of both errata.
+    """
+    authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
+    return serialize_errata(
+        entries, rules, date=max(own.date, other.date), author=", ".join(authors)
     )
 
 

@@ -123,17 +123,25 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
     best = max(candidates, key=lambda shared: weights.compute_weight_share(shared.runs))
     alternative = evidence.build_alternative_answer(best.difference, best.runs)
-    answer = alternative.answer
-    if best.difference.path:
-        answer += f", golden {best.difference.golden_label}"
-    if best.difference.hidden_difference:
-        answer += f", {best.difference.hidden_difference}"
+    answer = f"{alternative.answer}{_describe_golden_side(best.difference)}"
     n_families = len(alternative.families)
     all_families = format_count(weights.n_families, "model family", "model families")
     models = format_count(len(alternative.models), "model")
     text = f"models agree: {answer} ({n_families} of {all_families}, {models})"
     strength = weights.compute_weight_share(best.runs)
     return [Reason("agreement", strength=strength, text=text, alternative=alternative)]
+
+
+def _describe_golden_side(difference: AnswerDifference) -> str:
+    """Return what follows an answer: the golden value in its place, and how the two differ if they
+    look alike.
+    """
+    text = ""
+    if difference.path:
+        text += f", golden {difference.golden_label}"
+    if difference.hidden_difference:
+        text += f", {difference.hidden_difference}"
+    return text
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:

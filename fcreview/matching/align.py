@@ -256,23 +256,31 @@ def _pair_calls(
     is_too_large = len(golden) * len(predicted) > MAX_COMPARED_PAIRS
     if is_too_large:
         return _pair_without_costs(golden, predicted, keep_order)
+    if not keep_order:
+        return _pair_in_any_order(golden, predicted, rules)
 
     golden_indexes = list(range(len(golden)))
     predicted_indexes = list(range(len(predicted)))
-    if keep_order:
-        costs = _compute_costs(golden, predicted, golden_indexes, predicted_indexes, rules)
-        return _assign_in_order(costs)
+    costs = _compute_costs(golden, predicted, golden_indexes, predicted_indexes, rules)
+    return _assign_in_order(costs)
 
+
+def _pair_in_any_order(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
+) -> list[IndexPair]:
+    """Pair calls with the lowest total cost. Pairs may cross."""
     # The cheapest pairing always contains these pairs, so that fewer costs are needed.
     pairs = _pair_unique_functions(golden, predicted, rules)
     paired_golden = {golden_index for golden_index, _ in pairs}
     paired_predicted = {predicted_index for _, predicted_index in pairs}
-    open_golden = [index for index in golden_indexes if index not in paired_golden]
-    open_predicted = [index for index in predicted_indexes if index not in paired_predicted]
-    if open_golden and open_predicted:
-        costs = _compute_costs(golden, predicted, open_golden, open_predicted, rules)
-        for row, column in _assign_in_any_order(costs):
-            pairs.append((open_golden[row], open_predicted[column]))
+    open_golden = [index for index in range(len(golden)) if index not in paired_golden]
+    open_predicted = [index for index in range(len(predicted)) if index not in paired_predicted]
+    if not open_golden or not open_predicted:
+        return pairs
+
+    costs = _compute_costs(golden, predicted, open_golden, open_predicted, rules)
+    for row, column in _assign_in_any_order(costs):
+        pairs.append((open_golden[row], open_predicted[column]))
     return pairs
 
 
@@ -508,24 +516,30 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
 
     This is the alignment of two sequences by dynamic programming.
     """
+    return _follow_lowest_cost(costs, _compute_remaining_costs(costs))
+
+
+def _compute_remaining_costs(costs: list[list[float]]) -> list[list[float]]:
+    """Return remaining[row][column]: the lowest cost of all rows and columns from these positions
+    on.
+    """
     n_rows = len(costs)
     n_columns = len(costs[0])
-    # remaining_cost[row][column]: the lowest cost of all rows and columns from these positions on.
-    remaining_cost = [[0.0] * (n_columns + 1) for _ in range(n_rows + 1)]
+    remaining = [[0.0] * (n_columns + 1) for _ in range(n_rows + 1)]
 
     # Behind the last row or column, everything is unpaired.
     for row in range(n_rows + 1):
-        remaining_cost[row][n_columns] = UNPAIRED_COST * (n_rows - row)
+        remaining[row][n_columns] = UNPAIRED_COST * (n_rows - row)
     for column in range(n_columns + 1):
-        remaining_cost[n_rows][column] = UNPAIRED_COST * (n_columns - column)
+        remaining[n_rows][column] = UNPAIRED_COST * (n_columns - column)
 
     for row in reversed(range(n_rows)):
         for column in reversed(range(n_columns)):
-            if_paired = costs[row][column] + remaining_cost[row + 1][column + 1]
-            if_row_unpaired = UNPAIRED_COST + remaining_cost[row + 1][column]
-            if_column_unpaired = UNPAIRED_COST + remaining_cost[row][column + 1]
-            remaining_cost[row][column] = min(if_paired, if_row_unpaired, if_column_unpaired)
-    return _follow_lowest_cost(costs, remaining_cost)
+            if_paired = costs[row][column] + remaining[row + 1][column + 1]
+            if_row_unpaired = UNPAIRED_COST + remaining[row + 1][column]
+            if_column_unpaired = UNPAIRED_COST + remaining[row][column + 1]
+            remaining[row][column] = min(if_paired, if_row_unpaired, if_column_unpaired)
+    return remaining
 
 
 def _follow_lowest_cost(
@@ -566,19 +580,25 @@ def _pair_without_costs(
         n_pairs = min(len(golden), len(predicted))
         return [(index, index) for index in range(n_pairs)]
 
+    pairs = _pair_same_functions(golden, predicted)
+    paired_golden = {golden_index for golden_index, _ in pairs}
+    paired_predicted = {predicted_index for _, predicted_index in pairs}
+    other_golden = [index for index in range(len(golden)) if index not in paired_golden]
+    other_predicted = [index for index in range(len(predicted)) if index not in paired_predicted]
+    # The longer list has calls that stay without a pair.
+    pairs.extend(zip(other_golden, other_predicted, strict=False))
+    return pairs
+
+
+def _pair_same_functions(golden: Sequence[Call], predicted: Sequence[Call]) -> list[IndexPair]:
+    """Pair the first golden call of a function with its first predicted call, and so on."""
     # Function -> indexes of its predicted calls without a pair.
     free_by_name: defaultdict[str, deque[int]] = defaultdict(deque)
     for index, call in enumerate(predicted):
         free_by_name[call.name].append(index)
 
     pairs: list[IndexPair] = []
-    unpaired_golden = []
     for index, call in enumerate(golden):
         if free_by_name[call.name]:
             pairs.append((index, free_by_name[call.name].popleft()))
-        else:
-            unpaired_golden.append(index)
-
-    unpaired_predicted = sorted(index for free in free_by_name.values() for index in free)
-    pairs.extend(zip(unpaired_golden, unpaired_predicted, strict=False))
     return pairs

@@ -446,8 +446,7 @@ class _Facts:
                 return DecisiveStep(number, kind="unseen_answer", reason=reason)
 
         for number, reply in replies:
-            stated_numbers = _list_stated_numbers(reply.content)
-            if any(self._is_misstated_number(expected, stated) for stated in stated_numbers):
+            if self._misstates(reply, expected):
                 reason = (
                     "This reply states a different value, and none of the replies contains"
                     f" {abbreviate(text)}."
@@ -457,6 +456,11 @@ class _Facts:
         last_number, _ = replies[-1]
         reason = f"No reply contains {abbreviate(text)}."
         return DecisiveStep(last_number, kind="missing_answer", reason=reason)
+
+    def _misstates(self, reply: ChatMessage, expected: str) -> bool:
+        """Whether a reply probably states a wrong version of the expected number."""
+        stated_numbers = _list_stated_numbers(reply.content)
+        return any(self._is_misstated_number(expected, stated) for stated in stated_numbers)
 
     def _list_replies(self) -> list[tuple[int, ChatMessage]]:
         """Return (number of the message from 1, message) of each reply of the model."""
@@ -542,15 +546,13 @@ class _Facts:
         for index in self.missing_action_indexes:
             needed_values += _list_identifiers(_get_first_accepted_values(self.golden[index]))
 
-        # Messages are numbered from 1, so all of them come before this number.
-        after_all_messages = len(self.messages) + 1
-        user = _UserMessages(self.messages, after_all_messages, self.collect_descriptions())
+        user = self._collect_user_messages()
         mentions: list[int] = []
         for value in needed_values:
             mentions += user.find_messages_with(value)
-        reason = self._explain_missing_action(function_name)
         if mentions:
             step = self._find_reply_after(max(mentions))
+            reason = self._explain_missing_action(function_name)
             return DecisiveStep(step, kind="missing_action", reason=reason)
 
         has_choice = any(user.descriptions.has_description(value) for value in needed_values)
@@ -560,7 +562,14 @@ class _Facts:
             return DecisiveStep(last_number, kind="user_omission", reason=reason)
 
         last_reply, _ = self._list_replies()[-1]
+        reason = self._explain_missing_action(function_name)
         return DecisiveStep(last_reply, kind="missing_action", reason=reason)
+
+    def _collect_user_messages(self) -> _UserMessages:
+        """Return all messages of the user, with the descriptions in all results of tools."""
+        # Messages are numbered from 1, so all of them come before this number.
+        after_all_messages = len(self.messages) + 1
+        return _UserMessages(self.messages, after_all_messages, self.collect_descriptions())
 
     def _explain_missing_action(self, function_name: str) -> str:
         made_calls = [write.call for write in self.writes]

@@ -333,14 +333,20 @@ def diff_accepted_values(
     if len(accepted.any_of) == 1 or is_equivalent:
         return closest
 
-    # With several accepted values, the reason of the first difference says so.
-    first = closest[0]
-    differs_as_whole = len(closest) == 1 and first.path == path
+    differs_as_whole = len(closest) == 1 and closest[0].path == path
     if differs_as_whole:
         reason = describe_value_difference(accepted.any_of, value)
         return [ArgumentDiff(path, state="!", reason=reason)]
-    reason = f"{first.reason} (closest of {len(accepted.any_of)} accepted values)"
-    return [ArgumentDiff(first.path, state=first.state, reason=reason), *closest[1:]]
+    return _name_choice_in_first_reason(closest, len(accepted.any_of))
+
+
+def _name_choice_in_first_reason(
+    closest: Sequence[ArgumentDiff], n_accepted: int
+) -> list[ArgumentDiff]:
+    """Return the differences, the first of which says that there are other accepted values."""
+    first, *others = closest
+    reason = f"{first.reason} (closest of {n_accepted} accepted values)"
+    return [ArgumentDiff(first.path, state=first.state, reason=reason), *others]
 
 
 def diff_values(
@@ -369,14 +375,8 @@ def diff_values(
     is_container = kind in ("object", "list", "tuple")
     if not (is_container and has_same_kind):
         return _diff_scalars(expected, value, path, depth, budget.rules)
-
     if depth >= MAX_DEPTH:
-        # The values are not compared, but the same object cannot differ from itself.
-        if expected is value:
-            return []
-        # The text stands for a value elsewhere, and begins with an ellipsis there.
-        too_deep = TOO_DEEP_TEXT.removeprefix("… ")
-        return [ArgumentDiff(path, state="!", reason=f"not compared: {too_deep}")]
+        return _diff_too_deep_values(expected, value, path)
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
         return _diff_objects(fields, value, path, depth, budget)
@@ -385,6 +385,17 @@ def diff_values(
     if is_tuple_for_list:
         differences.insert(0, ArgumentDiff(path, state="~", reason="tuple accepted as list"))
     return differences
+
+
+def _diff_too_deep_values(expected: Any, value: Any, path: str) -> list[ArgumentDiff]:
+    """Return that two objects or lists are not compared. Only the same object cannot differ from
+    itself.
+    """
+    if expected is value:
+        return []
+    # The text stands for a value elsewhere, and begins with an ellipsis there.
+    too_deep = TOO_DEEP_TEXT.removeprefix("… ")
+    return [ArgumentDiff(path, state="!", reason=f"not compared: {too_deep}")]
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:

@@ -446,19 +446,23 @@ def _describe_pair_difference(
         keys,
         rules,
     )
-    golden_text = None
-    if expected is not NO_VALUE:
-        golden_text = abbreviate_golden(expected, MAX_VALUE_IN_CLUSTER)
-    predicted_text = None
-    if value is not NO_VALUE:
-        predicted_text = abbreviate(value, MAX_VALUE_IN_CLUSTER)
     return FirstDifference(
         pair.name,
         argument=difference.path,
         text=f"{difference.path} {_format_difference(difference, expected, value)}",
-        golden=golden_text,
-        predicted=predicted_text,
+        golden=_shorten_golden(expected),
+        predicted=_shorten_predicted(value),
     )
+
+
+def _shorten_golden(expected: Any) -> str | None:
+    """Return a short text of the golden value. None without one."""
+    return None if expected is NO_VALUE else abbreviate_golden(expected, MAX_VALUE_IN_CLUSTER)
+
+
+def _shorten_predicted(value: Any) -> str | None:
+    """Return a short text of the predicted value. None without one."""
+    return None if value is NO_VALUE else abbreviate(value, MAX_VALUE_IN_CLUSTER)
 
 
 def _describe_call_difference(golden: Call | None, predicted: Call | None) -> str | None:

@@ -46,10 +46,13 @@ def baseline(item: Item) -> int | None:
 
 
 def report(name: str, pairs: Sequence[tuple[int | None, int]]) -> None:
+    if not pairs:
+        print(f"{name:<24} no items")
+        return
     parts = []
     for distance in (0, 2, 3):
         count = sum(found is not None and abs(found - root) <= distance for found, root in pairs)
-        low, high = compute_wilson_interval(count, len(pairs)) or (0.0, 1.0)
+        low, high = compute_wilson_interval(count, len(pairs))
         parts.append(f"within {distance}: {count} of {len(pairs)} ({low:.0%} to {high:.0%})")
     print(f"{name:<24} {'; '.join(parts)}")
 

@@ -181,12 +181,9 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
     """
     n_labels = label_counts.sum(1)
     has_pairs = (n_labels > 1).astype(np.float64)
-    n_ordered_pairs = n_labels * (n_labels - 1)
-    # A label is paired with all labels of its unit but itself, whose weight is 1.
-    weighted_pairs = (label_counts * (label_counts @ weights - 1)).sum(1)
-    agreement = has_pairs * weighted_pairs / np.maximum(n_ordered_pairs, 1)
-
+    agreement = has_pairs * _compute_weighted_agreement(label_counts, weights)
     category_shares = label_counts / n_labels[:, np.newaxis]
+
     n_categories = label_counts.shape[1]
     # With a single category, chance agreement is undefined.
     chance_factor = np.nan
@@ -205,6 +202,17 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
         return _correct_for_chance(observed, by_chance)
 
     return compute_ac2
+
+
+def _compute_weighted_agreement(label_counts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the mean weight of all pairs of labels in each pattern, of shape (patterns,)."""
+    n_labels = label_counts.sum(1)
+    n_ordered_pairs = n_labels * (n_labels - 1)
+    # A label is paired with all labels of its unit but itself, whose weight is 1.
+    weights_with_others = label_counts @ weights - 1
+    sum_of_weights = (label_counts * weights_with_others).sum(1)
+    agreement: FloatArray = sum_of_weights / np.maximum(n_ordered_pairs, 1)
+    return agreement
 
 
 def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
@@ -233,25 +241,31 @@ def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> 
 
 
 def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
-    """Return a function that computes Krippendorff's alpha for ordered categories.
+    """Return a function that computes Krippendorff's alpha for ordered categories (Krippendorff
+    2004, chapter 11).
 
-    The distance of two categories is the squared difference of their mean ranks.
+    The distance of two categories is the squared difference of their mean ranks. Every pattern must
+    have at least two labels.
 
     Args:
         label_counts: How many annotators chose each category, of shape (patterns, categories).
     """
-    # Each pair of different categories occurs once.
+    # Each pair of different categories occurs once. Its categories have the indexes low and high.
     low, high = np.triu_indices(label_counts.shape[1], 1)
     # How often a unit with each pattern has both labels of a pair, by its number of other labels.
-    pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
+    # Of shape (patterns, pairs of categories).
+    n_other_labels = label_counts.sum(1, keepdims=True) - 1
+    pairs = label_counts[:, low] * label_counts[:, high] / n_other_labels
 
     def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
         """Compute the coefficient for each row of `pattern_counts`: how many units have each
         pattern of labels.
         """
         category_counts = pattern_counts @ label_counts
+        # If all labels are sorted, those of a category have ranks around this mean.
         mean_rank = category_counts.cumsum(1) - category_counts / 2
         distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
+
         observed = ((pattern_counts @ pairs) * distance).sum(1)
         expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
         return _compute_alpha_from_disagreement(observed, expected, category_counts.sum(1))
@@ -290,6 +304,7 @@ def _compute_alpha_from_disagreement(
 
 
 def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArray:
+    """Compute which share of the agreement that chance leaves open is reached."""
     return _divide_or_nan(observed - by_chance, 1 - by_chance)
 
 

@@ -24,9 +24,9 @@ from math import lgamma, log, log1p
 import numpy as np
 
 from fcreview.stats.agreement_coefficients import FloatArray, IntArray, Statistic
-from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, compute_t_quantile
 from fcreview.stats.paired_difference import (
-    compute_t_quantile,
+    compute_quantile_ratio,
     compute_wilson_interval_of_share,
 )
 
@@ -182,7 +182,7 @@ def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval
     design_effect = _compute_design_effect(items, share)
     # Student's t, because the variance is estimated from few items. The half-width of an interval
     # is the quantile times the square root of the variance, so the variance gets the square.
-    quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
+    quantile_ratio = compute_quantile_ratio(n_items)
     effective_n = n_units / (design_effect * quantile_ratio**2)
     return Interval(*compute_wilson_interval_of_share(share, effective_n))
 

@@ -439,14 +439,20 @@ def _draw_from_scale(
         opposite_answer = [] if automatic else [PLACEHOLDER_NAME]
         return [opposite_answer] * n
 
+    answers = _list_other_answers(automatic, scale)
+    return [answers[index] for index in generator.integers(len(answers), size=n).tolist()]
+
+
+def _list_other_answers(automatic: Any, scale: Scale) -> list[Any]:
+    """Return all answers of a scale of names or words but the automatic one. A list of names is
+    taken to have one name.
+    """
     if scale.labels:
         answers: list[Any] = [[label] for label in scale.known_labels]
     else:
         answers = _list_scale_values(scale)
     others = [answer for answer in answers if not is_same_verdict(answer, automatic)]
-    if not others:
-        others = [automatic]
-    return [others[number] for number in generator.integers(len(others), size=n).tolist()]
+    return others or [automatic]
 
 
 def _list_scale_values(scale: Scale) -> list[Any]:

@@ -390,13 +390,12 @@ def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeas
     """Compute the share of equal scores or labels, in which pairs count by their weight.
 
     The interval is Wilson's for the effective number of pairs: the number of pairs with equal
-    weights that would say as much (Kish).
+    weights that would say as much (Kish). It is at least 1.
     """
     total = sum(pair.weight for pair in pairs)
     share = sum(pair.weight for pair in pairs if pair.is_correct) / total
     effective_n = total**2 / sum(pair.weight**2 for pair in pairs)
-    interval = compute_wilson_interval(round(share * effective_n), round(effective_n))
-    low, high = (None, None) if interval is None else interval
+    low, high = compute_wilson_interval(round(share * effective_n), round(effective_n))
     return CalibrationMeasure(
         "agreement", value=share, low=low, high=high, interval="wilson", n=len(pairs)
     )
@@ -404,10 +403,10 @@ def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeas
 
 def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
     """Compute the share `count / n`. It has no value if `n` is 0."""
-    value = count / n if n else None
-    interval = compute_wilson_interval(count, n)
-    low, high = (None, None) if interval is None else interval
-    return CalibrationMeasure(name, value=value, low=low, high=high, interval="wilson", n=n)
+    if not n:
+        return CalibrationMeasure(name, value=None, low=None, high=None, interval="wilson", n=n)
+    low, high = compute_wilson_interval(count, n)
+    return CalibrationMeasure(name, value=count / n, low=low, high=high, interval="wilson", n=n)
 
 
 def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
@@ -479,32 +478,34 @@ def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
 
 def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[ErrorGroup]:
     """Group the pairs with different verdicts by the value of `grouping` and by the verdicts."""
-    totals: Counter[tuple[str, Any]] = Counter()
-    wrong_pairs: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
-    for pair in group.pairs:
-        name = getattr(pair, grouping)
-        if name is None:
-            continue
-        automatic = to_label_key(pair.automatic)
-        totals[name, automatic] += 1
-        if not pair.is_correct:
-            human = to_label_key(pair.human)
-            wrong_pairs.setdefault((name, automatic, human), []).append(pair)
+    named_pairs = [pair for pair in group.pairs if getattr(pair, grouping) is not None]
+    n_by_automatic = Counter(_get_automatic_key(pair, grouping) for pair in named_pairs)
 
-    for (name, automatic, _), errors in wrong_pairs.items():
+    wrong_pairs: dict[tuple[Any, ...], list[VerdictPair]] = {}
+    for pair in named_pairs:
+        if not pair.is_correct:
+            key = (*_get_automatic_key(pair, grouping), to_label_key(pair.human))
+            wrong_pairs.setdefault(key, []).append(pair)
+
+    for errors in wrong_pairs.values():
         example = errors[0]
         yield ErrorGroup(
             group.source,
             judge=group.judge,
             criterion=group.criterion,
             by=grouping,
-            name=name,
+            name=getattr(example, grouping),
             automatic=example.automatic,
             human=example.human,
             wrong=len(errors),
-            of=totals[name, automatic],
+            of=n_by_automatic[_get_automatic_key(example, grouping)],
             items=list_item_numbers(errors),
         )
+
+
+def _get_automatic_key(pair: VerdictPair, grouping: ErrorGrouping) -> tuple[str, Any]:
+    """Return the value of `grouping` and the automatic verdict, by which errors are counted."""
+    return getattr(pair, grouping), to_label_key(pair.automatic)
 
 
 def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.stats.answer_model import MetricCalculator, MetricFunction
-from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.intervals import compute_t_quantile
 from fcreview.stats.posterior import JEFFREYS, FloatArray, ItemStatus
 from fcreview.stats.score_interval import ScoreInterval
 
@@ -417,24 +417,6 @@ def _list_design_strata(values: GroupValues) -> list[_Stratum]:
         if stratum.estimated.any():
             strata.append(stratum)
     return strata
-
-
-def compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Return the 97.5 % quantile of the t distribution by its expansion around the normal
-    distribution (Abramowitz and Stegun 1964, formula 26.7.5). The error is below 1 % from 3 degrees
-    of freedom on.
-    """
-    z = NORMAL_QUANTILE
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    quantile = 0.0
-    for power, term in enumerate(terms):
-        quantile += term / float(degrees_of_freedom) ** power
-    return quantile
 
 
 def draw_metric_values(values: GroupValues, n_draws: int, seed: int) -> FloatArray:

@@ -889,22 +889,22 @@ def _add_bounds(
     A metric of criteria has no bounds: the extremes assume item verdicts, which do not change it.
     """
     ends: list[float] = []
-    for other in (*extremes, estimate):
-        depends_on_verdicts = not other.criteria
-        if depends_on_verdicts and other.low is not None and other.high is not None:
-            ends += [other.low, other.high]
+    for possible in (*extremes, estimate):
+        depends_on_verdicts = not possible.criteria
+        if depends_on_verdicts and possible.low is not None and possible.high is not None:
+            ends += [possible.low, possible.high]
     if not ends:
         return estimate
 
     bounds = (min(ends), max(ends))
-    plan = []
-    for goal in estimate.plan:
-        labels = _add_undecided_labels(goal.labels, statuses)
-        plan.append(replace(goal, labels=labels))
+    undecided_share = compute_undecided_share(statuses)
+    plan = [
+        replace(goal, labels=_add_undecided_labels(goal.labels, statuses)) for goal in estimate.plan
+    ]
     return replace(
         estimate,
         bounds=bounds,
-        is_bounds_headline=_replaces_interval(bounds, estimate, compute_undecided_share(statuses)),
+        is_bounds_headline=_replaces_interval(bounds, estimate, undecided_share),
         needed=_add_undecided_labels(estimate.needed, statuses),
         plan=plan,
     )
@@ -950,16 +950,23 @@ def _estimate_metrics_without_bounds(
         estimator = _ItemEstimator(run, dependencies, models, keys, settings)
 
     for key, pair in pairs.items():
-        if pair.latest.unit not in ESTIMATED_UNITS:
-            continue
-        facts = _MetricFacts(
-            automatic=pair.automatic_value,
-            corrected=pair.reviewed_value,
-            counts=dependencies.count_items(key),
-            method=methods[key],
-            criteria=dependencies.find_criteria(key),
-        )
-        yield _estimate_or_explain(pair, facts, estimator, settings)
+        if pair.latest.unit in ESTIMATED_UNITS:
+            facts = _collect_facts(pair, methods[key], dependencies)
+            yield _estimate_or_explain(pair, facts, estimator, settings)
+
+
+def _collect_facts(
+    pair: _MetricPair, method: EstimationMethod, dependencies: MetricDependencies
+) -> _MetricFacts:
+    """Return what is known of a metric before it is estimated."""
+    key = pair.latest.key
+    return _MetricFacts(
+        automatic=pair.automatic_value,
+        corrected=pair.reviewed_value,
+        counts=dependencies.count_items(key),
+        method=method,
+        criteria=dependencies.find_criteria(key),
+    )
 
 
 def _list_estimated_keys(
@@ -1273,18 +1280,19 @@ class _ItemEstimator:
         self._interval_method = settings.interval_method
         self._label_errors = settings.label_errors
         self._seed = settings.seed
-        self._draws = draw_metrics(run, settings.seed) if keys else None
+        self._draws: MetricDraws | None = None
         self._variance_models: Mapping[MetricKey, VarianceModel] = {}
         self._answer_draws: Mapping[MetricKey, FloatArray] = {}
 
         # Metrics of other criteria than `correct` depend on drawn answers, not only on verdicts.
         answer_keys = [key for key in keys if dependencies.find_criteria(key)]
-        if self._draws is not None:
-            verdict_keys = []
-            for key in keys:
-                if key in self._draws.values and key not in answer_keys:
-                    verdict_keys.append(key)
-            self._variance_models = self._draws.build_variance_models(verdict_keys)
+        if keys:
+            draws = draw_metrics(run, settings.seed)
+            self._draws = draws
+            if draws is not None:
+                drawn_keys = [key for key in keys if key in draws.values]
+                verdict_keys = [key for key in drawn_keys if key not in answer_keys]
+                self._variance_models = draws.build_variance_models(verdict_keys)
         if answer_keys:
             sampled_models = [model for model in models if model.is_sampled]
             n_draws = choose_n_draws(len(run.reviewed_items))
@@ -1591,31 +1599,38 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
     The metric stays the same, and so do its variance and the quantile of its interval.
     """
     cells = model.cells
-
-    def sum_by_group(counts: IntArray) -> IntArray:
-        return np.array([counts[group].sum() for group in groups], dtype=np.int64)
-
     merged = Cells(
         # The cells of a stratum have the same automatic verdict, and are put into one pool.
         pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),
-        reviewed=sum_by_group(cells.reviewed),
-        passed=sum_by_group(cells.passed),
-        unreviewed=sum_by_group(cells.unreviewed),
+        reviewed=_sum_by_group(cells.reviewed, groups),
+        passed=_sum_by_group(cells.passed, groups),
+        unreviewed=_sum_by_group(cells.unreviewed, groups),
         # Equal probabilities: the larger cells of a pool count as one simple random sample.
         inclusion_probability=np.ones(len(groups)),
     )
-    weights = []
-    for group in groups:
-        # The next review is of any unreviewed item, so its weight is the mean of their weights.
-        n_unreviewed = cells.unreviewed[group] + 1e-9  # A mean needs a positive weight.
-        weights.append(float(np.average(model.weights[group], weights=n_unreviewed)))
     return VarianceModel(
         merged,
         posterior=draw_posterior(merged),
-        weights=np.array(weights),
+        weights=_average_weights(model, groups),
         variance=model.variance,
         quantile=model.quantile,
     )
+
+
+def _sum_by_group(counts: IntArray, groups: list[list[int]]) -> IntArray:
+    return np.array([counts[group].sum() for group in groups], dtype=np.int64)
+
+
+def _average_weights(model: VarianceModel, groups: list[list[int]]) -> FloatArray:
+    """Return the weight of the next review in each group of cells, of shape (groups,).
+
+    The next review is of any unreviewed item, so its weight is the mean of their weights.
+    """
+    weights = []
+    for group in groups:
+        n_unreviewed = model.cells.unreviewed[group] + 1e-9  # A mean needs a positive weight.
+        weights.append(float(np.average(model.weights[group], weights=n_unreviewed)))
+    return np.array(weights)
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
@@ -1775,20 +1790,39 @@ def _estimate_pass_rate_without_bounds(
     if not population.n_random or population.unsampled:
         return None
 
-    cells = population.cells
+    draws = _draw_pass_rates(population.cells, _list_known_verdicts(statuses), seed)
+    low, high = map(float, np.percentile(draws.pass_rates, INTERVAL_PERCENTILES))
+    return PassRateEstimate(
+        # After the correction, the mean can be just outside the interval of the draws.
+        estimated=min(max(draws.corrected_mean, low), high),
+        low=low,
+        high=high,
+        needed=count_needed_reviews(draws.variance_model, half_width),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PassRateDraws:
+    pass_rates: FloatArray
+    """The pass rate of the run in each draw, of shape (draws,)."""
+    corrected_mean: float
+    """The mean pass rate without the effect of verdicts outside the sample, which cut off some
+    draws.
+    """
+    variance_model: VarianceModel
+
+
+def _draw_pass_rates(cells: Cells, known_verdicts: Sequence[bool], seed: int) -> _PassRateDraws:
+    """Draw the pass rate of all items: those with known verdicts, and the unreviewed ones of the
+    cells.
+    """
     posterior = draw_posterior(cells, seed=seed)
-    known_verdicts = _list_known_verdicts(statuses)
     n_items = len(known_verdicts) + int(cells.unreviewed.sum())
 
-    # The pass rate of each pooled draw, the draws for metrics that weigh all items equally.
+    # The pooled draws are those for metrics that weigh all items equally.
     n_unreviewed_passes = posterior.passes[: posterior.n_pooled].sum(axis=1)
     pass_rates = (sum(known_verdicts) + n_unreviewed_passes) / n_items
-    low, high = map(float, np.percentile(pass_rates, INTERVAL_PERCENTILES))
-
-    # Verdicts outside the sample cut off some draws, which moves their mean.
     mean_moved_by = float(posterior.mean_excess.sum()) / n_items
-    estimated = float(pass_rates.mean()) - mean_moved_by
-
     variance_model = VarianceModel(
         cells,
         posterior=posterior,
@@ -1797,12 +1831,10 @@ def _estimate_pass_rate_without_bounds(
         variance=float(pass_rates.var()),
         quantile=EVEN_QUANTILE,
     )
-    return PassRateEstimate(
-        # After the subtraction, the mean can be just outside the interval of the draws.
-        estimated=min(max(estimated, low), high),
-        low=low,
-        high=high,
-        needed=count_needed_reviews(variance_model, half_width),
+    return _PassRateDraws(
+        pass_rates,
+        corrected_mean=float(pass_rates.mean()) - mean_moved_by,
+        variance_model=variance_model,
     )
 
 

@@ -31,12 +31,13 @@ MetricsFunction = Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 """Computes metrics from the items of each run."""
 
 
-def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | None:
-    """Compute the ends of the 95 % interval of the share `n_passed / n_all`, or return None if
-    `n_all` is 0.
+def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float]:
+    """Compute the ends of the 95 % interval of the share `n_passed / n_all`. `n_all` is at least 1.
+
+    With the share p, n for `n_all` and the normal quantile z, the ends are
+
+        (p + z^2 / (2 n) -/+ z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
     """
-    if n_all == 0:
-        return None
     share = n_passed / n_all
     square = NORMAL_QUANTILE**2 / n_all
     center = (share + square / 2) / (1 + square)
@@ -47,6 +48,19 @@ def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | 
     low = max(0.0, center - half_width) if n_passed > 0 else 0.0
     high = min(1.0, center + half_width) if n_passed < n_all else 1.0
     return low, high
+
+
+def compute_t_quantile(degrees_of_freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t distribution by its expansion around the normal
+    distribution (Fisher and Cornish; Abramowitz and Stegun 1964, formula 26.7.5). The error is
+    below 1 % from 3 degrees of freedom on.
+    """
+    n = degrees_of_freedom
+    z = NORMAL_QUANTILE
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3
 
 
 DisagreementKind = tuple[str, bool, str]
@@ -82,28 +96,25 @@ def compute_disagreement_bounds(
 
     current_values = _compute_resolved_values(items, set(), compute_metrics, is_pass=False)
     extremes = _Extremes.compute(items, set(n_by_kind), compute_metrics)
-
-    # All disagreements of a kind are tried together.
-    n_relevant: Counter[MetricKey] = Counter()
-    for kind, n_disagreements in n_by_kind.items():
-        extremes_of_kind = extremes
-        if len(n_by_kind) > 1:
-            extremes_of_kind = _Extremes.compute(items, {kind}, compute_metrics)
-        for key, value in current_values.items():
-            if extremes_of_kind.can_change(key, value):
-                n_relevant[key] += n_disagreements
+    if len(n_by_kind) == 1:
+        extremes_by_kind = dict.fromkeys(n_by_kind, extremes)
+    else:
+        extremes_by_kind = {
+            kind: _Extremes.compute(items, {kind}, compute_metrics) for kind in n_by_kind
+        }
 
     bounds = {}
     for key, value in current_values.items():
-        if_all_pass = extremes.all_pass.get(key, value)
-        if_all_fail = extremes.all_fail.get(key, value)
-        low = min(value, if_all_pass, if_all_fail)
-        high = max(value, if_all_pass, if_all_fail)
-        if n_relevant[key]:
-            bounds[key] = DisagreementBounds(n_relevant[key], low=low, high=high)
-        elif low != high:
-            # No kind changes the metric alone, but several kinds together do.
-            bounds[key] = DisagreementBounds(n_by_kind.total(), low=low, high=high)
+        low, high = extremes.find_range(key, value)
+        n_relevant = 0
+        for kind, n_disagreements in n_by_kind.items():
+            if extremes_by_kind[kind].can_change(key, value):
+                n_relevant += n_disagreements
+        # Perhaps no kind changes the metric alone, but several kinds together do.
+        if not n_relevant and low != high:
+            n_relevant = n_by_kind.total()
+        if n_relevant:
+            bounds[key] = DisagreementBounds(n_relevant, low=low, high=high)
     return bounds
 
 
@@ -128,7 +139,17 @@ class _Extremes:
         )
 
     def can_change(self, key: MetricKey, value: float) -> bool:
+        """Whether a metric, whose present value is `value`, has another value or none in one of the
+        two cases.
+        """
         return self.all_pass.get(key) != value or self.all_fail.get(key) != value
+
+    def find_range(self, key: MetricKey, value: float) -> tuple[float, float]:
+        """Return the lowest and the highest value of a metric in the two cases and at present. A
+        case in which the metric has no value is left out.
+        """
+        values = (value, self.all_pass.get(key, value), self.all_fail.get(key, value))
+        return min(values), max(values)
 
 
 def _compute_resolved_values(
@@ -202,7 +223,9 @@ def _override(item: ScoredItem, verdicts: Mapping[TargetCriterion, Any]) -> Scor
         valid=valid,
         error_type=error_type,
         values=values,
-        part_verdicts=[(*about, value) for about, value in part_verdicts.items()],
+        part_verdicts=[
+            (target, criterion, value) for (target, criterion), value in part_verdicts.items()
+        ],
         overrides=overrides,
     )
 

@@ -158,8 +158,9 @@ def compute_effective_number(pairs: Iterable[VerdictPair]) -> EffectiveNumber | 
     if errors is None or errors.n_judges < 2:
         return None
 
-    normalized = errors.weights / errors.weights.sum()
-    value = _compute_from_weights(errors, normalized[np.newaxis, :])
+    # The value is computed like a draw in which each item has exactly its own weight.
+    own_weights = errors.weights / errors.weights.sum()
+    value = _compute_from_weights(errors, own_weights[np.newaxis, :])
     draws = _compute_from_weights(errors, _draw_item_weights(errors.weights))
     low, high = np.percentile(draws.effective, INTERVAL_PERCENTILES)
     return EffectiveNumber(
@@ -200,14 +201,7 @@ def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
     A judge whose error is the same on all items is left out: without a variance, it has no
     correlation with the others. Nearly always, such a judge makes no error at all.
     """
-    judge_pairs = _select_judge_pairs(pairs)
-    all_judges = sorted({pair.judge or "" for pair in judge_pairs})
-    judges = all_judges[:MAX_JUDGES]
-
-    complete_items = []
-    for pair_by_judge in _group_pairs_by_item(judge_pairs):
-        if all(judge in pair_by_judge for judge in judges):
-            complete_items.append([pair_by_judge[judge] for judge in judges])
+    complete_items = _list_complete_items(_select_judge_pairs(pairs))
     if len(complete_items) < MIN_ITEMS:
         return None
 
@@ -221,6 +215,19 @@ def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
         human=np.array([pair.human for pair in first_pairs]),
         weights=np.array([pair.weight for pair in first_pairs]),
     )
+
+
+def _list_complete_items(judge_pairs: Sequence[VerdictPair]) -> list[list[VerdictPair]]:
+    """Return the pairs of each item on which all judges have a verdict: one pair for each judge, in
+    the order of their names.
+    """
+    all_judges = sorted({pair.judge or "" for pair in judge_pairs})
+    judges = all_judges[:MAX_JUDGES]
+    complete_items = []
+    for pair_by_judge in _group_pairs_by_item(judge_pairs):
+        if all(judge in pair_by_judge for judge in judges):
+            complete_items.append([pair_by_judge[judge] for judge in judges])
+    return complete_items
 
 
 def _select_judge_pairs(pairs: Sequence[VerdictPair]) -> list[VerdictPair]:

@@ -77,11 +77,7 @@ def count_label_agreement(
 
     Only verdicts pass and fail on whole items count.
     """
-    verdicts_by_item: dict[int, dict[str, bool]] = {}
-    for rating in ratings:
-        is_about_item = (rating.target, rating.criterion) == ITEM_CORRECT
-        if is_about_item and isinstance(rating.value, bool):
-            verdicts_by_item.setdefault(rating.item, {})[rating.annotator] = rating.value
+    verdicts_by_item = _group_verdicts_by_item(ratings)
     n_single = 0
     n_different = 0
     for verdict_by_annotator in verdicts_by_item.values():
@@ -98,6 +94,16 @@ def count_label_agreement(
         n_repeated=len(repeats),
         n_changed=sum(repeat.first != repeat.second for repeat in repeats),
     )
+
+
+def _group_verdicts_by_item(ratings: Iterable[Rating]) -> dict[int, dict[str, bool]]:
+    """Return item -> annotator -> the annotator's last verdict on the whole item."""
+    verdicts_by_item: dict[int, dict[str, bool]] = {}
+    for rating in ratings:
+        is_about_item = (rating.target, rating.criterion) == ITEM_CORRECT
+        if is_about_item and isinstance(rating.value, bool):
+            verdicts_by_item.setdefault(rating.item, {})[rating.annotator] = rating.value
+    return verdicts_by_item
 
 
 def _is_item_verdict(repeat: RepeatedRating) -> bool:

@@ -81,14 +81,7 @@ def plan_first_labels(
     plans = {}
     for key, factor in _find_weight_factors(run, positions).items():
         planner = _Planner(len(positions), weight_factor=factor)
-        plan = []
-        for goal in goals:
-            labels = planner.count_labels(WORST_VARIANCE, goal.half_width)
-            with_judges = None
-            if variance_with_judges is not None:
-                with_judges = planner.count_labels(variance_with_judges, goal.half_width)
-            plan.append(replace(goal, labels=labels, with_judges=with_judges, is_assumed=True))
-        plans[key] = plan
+        plans[key] = [planner.plan_goal(goal, variance_with_judges) for goal in goals]
     return FirstPlan(plans, source_names=[source.name for source in chosen])
 
 
@@ -115,6 +108,14 @@ class _Planner:
         spread = quantile**2 * variance * self.weight_factor
         target = (half_width / 100) ** 2
         return ceil(spread / (target + spread / self.n_items) - CHANGE_TOLERANCE)
+
+    def plan_goal(self, goal: PlannedLabels, variance_with_judges: float | None) -> PlannedLabels:
+        """Return the goal with its labels. `variance_with_judges` is None without judges."""
+        labels = self.count_labels(WORST_VARIANCE, goal.half_width)
+        with_judges = None
+        if variance_with_judges is not None:
+            with_judges = self.count_labels(variance_with_judges, goal.half_width)
+        return replace(goal, labels=labels, with_judges=with_judges, is_assumed=True)
 
 
 def _find_weight_factors(run: EstimationInput, positions: Sequence[int]) -> dict[MetricKey, float]:

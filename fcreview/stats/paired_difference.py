@@ -22,7 +22,7 @@ from fractions import Fraction
 from math import comb, erfc, exp, fsum, lcm, lgamma, log, sqrt
 from typing import Literal
 
-from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, compute_t_quantile
 
 INTERVAL_METHOD = "tango"
 """Name of the score interval for the difference of paired proportions."""
@@ -176,7 +176,7 @@ def compute_design_effect(
 
     # The variance is estimated from the clusters, so Student's t replaces the normal distribution.
     # A half-width is the quantile times the square root of the variance, hence the square.
-    quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
+    quantile_ratio = compute_quantile_ratio(n_clusters)
     return max(ratio, 1.0) * quantile_ratio**2
 
 
@@ -188,17 +188,13 @@ def _sum_squared_deviations(totals: Sequence[Number], sizes: Sequence[int], mean
     return sum((float(total) - mean * size) ** 2 for total, size in clusters)
 
 
-def compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Compute the 97.5 % quantile of Student's t distribution by the expansion of Fisher and
-    Cornish (Abramowitz and Stegun 26.7.5). The error is below 0.01 from 4 degrees of freedom on;
-    fewer count as 3.
+def compute_quantile_ratio(n_clusters: int) -> float:
+    """Return by which factor an interval from n clusters is wider than with a known variance: the
+    quantile of Student's t distribution with n - 1 degrees of freedom, divided by the normal one.
+
+    Fewer than 3 degrees of freedom count as 3.
     """
-    n = max(degrees_of_freedom, 3)
-    z = NORMAL_QUANTILE
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
+    return compute_t_quantile(max(n_clusters - 1, 3)) / NORMAL_QUANTILE
 
 
 def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:

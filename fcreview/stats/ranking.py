@@ -218,31 +218,48 @@ def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED
         ranks = [RunRank(run, value=None) for run in range(len(runs))]
         return Ranking(ranks, n_clusters=0)
 
-    # From here on, a run is an index: of an entry in `compared_values`, and of a column in the
-    # other arrays.
     points, weights = _build_arrays(runs, clusters)
-    # Rounded values, in which equal runs are equal. The exact ones are shown.
-    compared_values = _divide(points.sum(axis=0), weights.sum(axis=0))
-    drawn_values = _draw_values(points, weights, n_draws, seed)
-    is_not_told_apart = _find_pairs_not_told_apart(compared_values, drawn_values)
-
+    values = _RunValues(
+        exact=[_compute_value(points[:, run], weights[:, run]) for run in range(len(runs))],
+        rounded=_divide(points.sum(axis=0), weights.sum(axis=0)),
+        drawn=_draw_values(points, weights, n_draws, seed),
+    )
     # Runs with equal values keep their order.
-    best_first = [int(run) for run in np.argsort(-compared_values, kind="stable")]
+    best_first = [int(run) for run in np.argsort(-values.rounded, kind="stable")]
+    ranks = _rank_runs(values, best_first)
+    return Ranking(ranks, n_clusters=len(clusters))
+
+
+@dataclass(frozen=True, slots=True)
+class _RunValues:
+    """The values of runs. A run is an index: of an entry, or of a column of `drawn`."""
+
+    exact: Sequence[float | None]
+    """The values to show. None for a run without any weight."""
+    rounded: FloatArray
+    """Values in which equal runs are equal, of shape (runs,). They are compared."""
+    drawn: FloatArray
+    """Values that the runs could have with other questions, of shape (draws, runs)."""
+
+
+def _rank_runs(values: _RunValues, best_first: Sequence[int]) -> list[RunRank]:
+    """Return the rank of each run, in this order of the runs."""
+    is_not_told_apart = _find_pairs_not_told_apart(values.rounded, values.drawn)
     groups = _group_runs(best_first, is_not_told_apart)
     ranks = []
     for run in best_first:
-        low, high = _find_rank_interval(_rank_in_draws(drawn_values, run))
+        low, high = _find_rank_interval(_rank_in_draws(values.drawn, run))
         rank = RunRank(
             run,
-            value=_compute_value(points[:, run], weights[:, run]),
-            rank=_find_rank(compared_values, run),
+            value=values.exact[run],
+            rank=_find_rank(values.rounded, run),
             low=low,
             high=high,
             not_told_apart=_list_runs_not_told_apart(is_not_told_apart, run),
             groups=_find_groups_of_run(groups, run),
         )
         ranks.append(rank)
-    return Ranking(ranks, n_clusters=len(clusters))
+    return ranks
 
 
 def _list_clusters(runs: Iterable[RunSums]) -> list[Cluster]:
@@ -427,13 +444,13 @@ def rank_by_conventions(
     all_keys = set().union(*keys_by_run)
     shared_keys = all_keys.intersection(*keys_by_run)
 
-    tables = []
+    shared_tables = []
     for run, tasks in zip(runs, tasks_by_run, strict=True):
-        tables.append(_select_tasks(run.table, tasks, shared_keys))
-
+        shared_tables.append(_select_tasks(run.table, tasks, shared_keys))
     shared_items = _select_items_of_tasks(aligned_items, tasks_by_item, shared_keys)
+
     rankings = []
-    for figure, sums_by_convention in _sum_figures(tables, tasks_by_run).items():
+    for figure, sums_by_convention in _sum_figures(shared_tables, tasks_by_run).items():
         for merged in _merge_equal_conventions(sums_by_convention):
             ranking = NamedRanking(
                 "convention",

@@ -9,19 +9,19 @@ kinds of chance are part of the variance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
 from statistics import stdev
 
-from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.paired_difference import (
     ClusteredPairs,
     RateDifference,
     adjust_by_holm,
     compute_difference,
-    compute_t_quantile,
+    compute_quantile_ratio,
     compute_wilson_interval_of_share,
 )
 from fcreview.stats.run_comparison import AlignedItem, Cluster
@@ -141,18 +141,29 @@ def _collect_questions(items: Iterable[AlignedItem], *groups: RunGroup) -> list[
 
     A question has several items if its task was tried several times.
     """
-    questions: dict[Cluster, _Question] = {}
-    incomplete: set[Cluster] = set()
+    items_by_question: dict[Cluster, list[AlignedItem]] = {}
     for position, item in enumerate(items):
         key = _get_question_key(item, position)
-        if key not in questions:
-            questions[key] = _Question(item.cluster, [[] for _ in groups])
-        for group, passes in zip(groups, questions[key].passes_by_group, strict=True):
-            verdicts = _list_verdicts(item, group)
-            if None in verdicts:
-                incomplete.add(key)
-            passes += [verdict is True for verdict in verdicts]
-    return [question for key, question in questions.items() if key not in incomplete]
+        items_by_question.setdefault(key, []).append(item)
+
+    questions = []
+    for items_of_question in items_by_question.values():
+        verdicts_by_group = [_list_all_verdicts(items_of_question, group) for group in groups]
+        if any(None in verdicts for verdicts in verdicts_by_group):
+            continue
+        passes_by_group = [
+            [verdict is True for verdict in verdicts] for verdicts in verdicts_by_group
+        ]
+        questions.append(_Question(items_of_question[0].cluster, passes_by_group))
+    return questions
+
+
+def _list_all_verdicts(items: Iterable[AlignedItem], group: RunGroup) -> list[bool | None]:
+    """Return the verdicts of the runs of the group on the first item, then on the second ..."""
+    verdicts: list[bool | None] = []
+    for item in items:
+        verdicts += _list_verdicts(item, group)
+    return verdicts
 
 
 def _get_question_key(item: AlignedItem, position: int) -> Cluster:
@@ -210,20 +221,41 @@ def _compute_figures(questions: Sequence[_Question]) -> list[RepeatedFigure]:
     These are the probabilities that all of k trials pass, and that at least one of them passes. The
     largest k is the smallest number of trials of any question.
     """
-    n_trials = [len(question.passes) for question in questions]
-    n_passes = [sum(question.passes) for question in questions]
-    mean = _estimate_mean("mean", questions, [Fraction(n) for n in n_passes], weights=n_trials)
-
-    figures = [mean]
-    equal_weights = [1] * len(questions)
-    for k in range(2, min(MAX_K, *n_trials) + 1):
-        for name, compute in (("pass^", compute_pass_hat_k), ("pass@", compute_pass_at_k)):
-            shares = [
-                compute(passed, trials, k)
-                for passed, trials in zip(n_passes, n_trials, strict=True)
-            ]
-            figures.append(_estimate_mean(f"{name}{k}", questions, shares, weights=equal_weights))
+    figures = [_estimate_mean_pass_rate(questions)]
+    fewest_trials = min(len(question.passes) for question in questions)
+    for k in range(2, min(MAX_K, fewest_trials) + 1):
+        figures.append(_estimate_figure(f"pass^{k}", questions, compute_pass_hat_k, k))
+        figures.append(_estimate_figure(f"pass@{k}", questions, compute_pass_at_k, k))
     return figures
+
+
+def _estimate_mean_pass_rate(questions: Sequence[_Question]) -> RepeatedFigure:
+    """Estimate the share of passing trials. A question with more trials counts more."""
+    shares = [
+        _WeightedShare(
+            question.cluster, points=Fraction(sum(question.passes)), weight=len(question.passes)
+        )
+        for question in questions
+    ]
+    return _estimate_mean("mean", shares)
+
+
+def _estimate_figure(
+    name: str, questions: Sequence[_Question], compute: Callable[[int, int, int], Fraction], k: int
+) -> RepeatedFigure:
+    """Estimate the mean of pass^k or pass@k over the questions, which all count alike.
+
+    Args:
+        name: The name of the figure, such as `pass^2`.
+        questions: The questions, with their trials.
+        compute: Computes the figure of a question from its passes, its trials, and k.
+        k: The number of trials of which the figure speaks.
+    """
+    shares = []
+    for question in questions:
+        points = compute(sum(question.passes), len(question.passes), k)
+        shares.append(_WeightedShare(question.cluster, points=points, weight=1))
+    return _estimate_mean(name, shares)
 
 
 def compute_pass_hat_k(n_passed: int, n_trials: int, k: int) -> Fraction:
@@ -240,25 +272,30 @@ def compute_pass_at_k(n_passed: int, n_trials: int, k: int) -> Fraction:
     return 1 - Fraction(comb(n_trials - n_passed, k), comb(n_trials, k))
 
 
-def _estimate_mean(
-    name: str,
-    questions: Sequence[_Question],
-    points: Sequence[Fraction],
-    weights: Sequence[int],
-) -> RepeatedFigure:
-    """Estimate the sum of all points, divided by the sum of all weights, with its interval."""
-    points_by_cluster: dict[Cluster, Fraction] = {}
-    weight_by_cluster: dict[Cluster, int] = {}
-    for question, question_points, weight in zip(questions, points, weights, strict=True):
-        cluster = question.cluster
-        points_by_cluster[cluster] = points_by_cluster.get(cluster, Fraction(0)) + question_points
-        weight_by_cluster[cluster] = weight_by_cluster.get(cluster, 0) + weight
+@dataclass(frozen=True, slots=True)
+class _WeightedShare:
+    """What a question adds to a mean: its points, out of at most `weight`."""
 
+    cluster: Cluster
+    points: Fraction
+    weight: int
+
+
+def _estimate_mean(name: str, shares: Sequence[_WeightedShare]) -> RepeatedFigure:
+    """Estimate the sum of all points, divided by the sum of all weights, with its interval."""
+    points_by_cluster: defaultdict[Cluster, Fraction] = defaultdict(Fraction)
+    weight_by_cluster: defaultdict[Cluster, int] = defaultdict(int)
+    for share in shares:
+        points_by_cluster[share.cluster] += share.points
+        weight_by_cluster[share.cluster] += share.weight
+
+    total_points = sum(points_by_cluster.values(), Fraction(0))
     total_weight = sum(weight_by_cluster.values())
-    value = sum(points_by_cluster.values(), Fraction(0)) / total_weight
+    value = total_points / total_weight
     deviations = []
-    for cluster, cluster_points in points_by_cluster.items():
-        deviations.append(float(cluster_points - value * weight_by_cluster[cluster]))
+    for cluster, points in points_by_cluster.items():
+        expected_points = value * weight_by_cluster[cluster]
+        deviations.append(float(points - expected_points))
     low, high = _compute_interval(float(value), deviations, total_weight)
     return RepeatedFigure(name, float(value), low=low, high=high)
 
@@ -289,7 +326,7 @@ def _compute_interval(
         effective_n = float(n_clusters)
 
     # A half-width is the quantile divided by the square root of n, so n is divided by the square.
-    quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
+    quantile_ratio = compute_quantile_ratio(n_clusters)
     return compute_wilson_interval_of_share(value, effective_n / quantile_ratio**2)
 
 
@@ -344,28 +381,45 @@ def _pair_trials(questions: Sequence[_Question]) -> ClusteredPairs:
     Which trials of two runs are a pair has no meaning, so all pairs count alike: the counts are
     those that random pairs have on average.
     """
-    sizes: dict[Cluster, int] = {}
-    differences: dict[Cluster, Fraction] = {}
+    sizes: defaultdict[Cluster, int] = defaultdict(int)
+    differences: defaultdict[Cluster, Fraction] = defaultdict(Fraction)
     only_first = Fraction(0)
     only_second = Fraction(0)
     for question in questions:
-        first_passes, second_passes = question.passes_by_group
-        first_rate = Fraction(sum(first_passes), len(first_passes))
-        second_rate = Fraction(sum(second_passes), len(second_passes))
-        n_pairs = min(len(first_passes), len(second_passes))
-
-        cluster = question.cluster
-        change = n_pairs * (first_rate - second_rate)
-        sizes[cluster] = sizes.get(cluster, 0) + n_pairs
-        differences[cluster] = differences.get(cluster, Fraction(0)) + change
-        only_first += n_pairs * first_rate * (1 - second_rate)
-        only_second += n_pairs * second_rate * (1 - first_rate)
+        pairs = _TrialPairs.build(question)
+        sizes[question.cluster] += pairs.n
+        differences[question.cluster] += pairs.only_first - pairs.only_second
+        only_first += pairs.only_first
+        only_second += pairs.only_second
     return ClusteredPairs(
         sizes=list(sizes.values()),
         differences=list(differences.values()),
         only_a=float(only_first),
         only_b=float(only_second),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _TrialPairs:
+    """Pairs of a trial of the first group and one of the second, at one question."""
+
+    n: int
+    """Number of pairs: the trials of the group with fewer trials."""
+    only_first: Fraction
+    """Expected number of random pairs in which only the trial of the first group passes."""
+    only_second: Fraction
+
+    @classmethod
+    def build(cls, question: _Question) -> _TrialPairs:
+        first_passes, second_passes = question.passes_by_group
+        first_rate = Fraction(sum(first_passes), len(first_passes))
+        second_rate = Fraction(sum(second_passes), len(second_passes))
+        n_pairs = min(len(first_passes), len(second_passes))
+        return cls(
+            n_pairs,
+            only_first=n_pairs * first_rate * (1 - second_rate),
+            only_second=n_pairs * second_rate * (1 - first_rate),
+        )
 
 
 def _correct_p_values(summaries: Sequence[GroupSummary]) -> list[GroupSummary]:

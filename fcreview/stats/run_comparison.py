@@ -621,12 +621,7 @@ def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
     """Compare the verdicts of runs A and B on some items. `category` is None for all items."""
-    # An item counts if both runs have it. One of the runs can still lack a verdict on it.
-    verdict_pairs = []
-    for item in items:
-        outcome_a, outcome_b = item.outcomes
-        if outcome_a is not None and outcome_b is not None:
-            verdict_pairs.append((outcome_a.verdict, outcome_b.verdict))
+    verdict_pairs = _list_verdict_pairs(items)
     counts = count_verdict_pairs(
         (a, b) for a, b in verdict_pairs if a is not None and b is not None
     )
@@ -652,6 +647,18 @@ def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> Compar
         clustered_rates=clusters.rates,
         reviews=reviews,
     )
+
+
+def _list_verdict_pairs(items: Iterable[AlignedItem]) -> list[tuple[bool | None, bool | None]]:
+    """Return the verdicts of runs A and B on each item that both have. A run can still lack a
+    verdict on it.
+    """
+    verdict_pairs = []
+    for item in items:
+        outcome_a, outcome_b = item.outcomes
+        if outcome_a is not None and outcome_b is not None:
+            verdict_pairs.append((outcome_a.verdict, outcome_b.verdict))
+    return verdict_pairs
 
 
 @dataclass(slots=True)
@@ -1106,21 +1113,22 @@ def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> Rat
         return None
     if any(_has_one_sided_override(item.own, item.best) for item in common_items):
         return None
+    return compute_difference(_sum_common_items(common_items))
 
-    # Items of one cluster, such as trials of a task, depend on each other, so that the interval
-    # needs the difference in each cluster.
-    clusters_of_only_own = [item.cluster for item in common_items if item.only_own_passes]
-    clusters_of_only_best = [item.cluster for item in common_items if item.only_best_passes]
+
+def _sum_common_items(common_items: Sequence[_CommonItem]) -> ClusteredPairs:
+    """Add up the items in each cluster. Items of one cluster, such as trials of a task, depend on
+    each other.
+    """
     sizes = Counter(item.cluster for item in common_items)
-    n_only_own = Counter(clusters_of_only_own)
-    n_only_best = Counter(clusters_of_only_best)
-    pairs = ClusteredPairs(
+    only_own = Counter(item.cluster for item in common_items if item.only_own_passes)
+    only_best = Counter(item.cluster for item in common_items if item.only_best_passes)
+    return ClusteredPairs(
         sizes=list(sizes.values()),
-        differences=[n_only_own[cluster] - n_only_best[cluster] for cluster in sizes],
-        only_a=len(clusters_of_only_own),
-        only_b=len(clusters_of_only_best),
+        differences=[only_own[cluster] - only_best[cluster] for cluster in sizes],
+        only_a=only_own.total(),
+        only_b=only_best.total(),
     )
-    return compute_difference(pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ same ranks in every version of Python.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -124,6 +123,7 @@ def allocate_optimally(
     _check_sample_size(size_by_name, total)
 
     drawn = _find_minimum_draws(size_by_name, total)
+    # A heap: its first stratum is the one in which the next item reduces the variance most.
     open_strata: list[_OpenStratum] = []
     for name, size in size_by_name.items():
         heappush(open_strata, _OpenStratum.make(name, size * deviations[name], drawn[name]))
@@ -131,11 +131,13 @@ def allocate_optimally(
     n_left = total - sum(drawn.values())
     while n_left:
         stratum = heappop(open_strata)
-        if drawn[stratum.name] == size_by_name[stratum.name]:
+        name = stratum.name
+        if drawn[name] == size_by_name[name]:
+            # All its items are drawn, so it does not return to the heap.
             continue
-        drawn[stratum.name] += 1
+        drawn[name] += 1
         n_left -= 1
-        heappush(open_strata, _OpenStratum.make(stratum.name, stratum.spread, drawn[stratum.name]))
+        heappush(open_strata, _OpenStratum.make(name, stratum.spread, drawn[name]))
     return [Stratum(name, size=size, drawn=drawn[name]) for name, size in size_by_name.items()]
 
 
@@ -243,14 +245,14 @@ def draw_stratified_sample(
         deviations: Expected standard deviation of each stratum, for Neyman allocation; None to
             allocate the sample in proportion to the sizes of the strata.
     """
-    sizes = Counter(stratum_by_content.values())
+    members: dict[str, list[str]] = {}
+    for content, name in stratum_by_content.items():
+        members.setdefault(name, []).append(content)
+    sizes = {name: len(contents) for name, contents in members.items()}
     if deviations is None:
         strata = allocate_proportionally(sizes, size)
     else:
         strata = allocate_optimally(sizes, deviations, size)
-    members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
-    for content, name in stratum_by_content.items():
-        members[name].append(content)
 
     items: list[str] = []
     for stratum in strata:
@@ -343,6 +345,7 @@ def _add_repeats(
 
     # The duplicates are mixed with the items of the last segment.
     last_start = len(order) - segment_size
+    before_last = order[:last_start]
     last_items = order[last_start:] + repeated
     last_segment = _shuffle_indexes(contents, last_items, options.seed, f"again {annotator}")
 
@@ -351,7 +354,7 @@ def _add_repeats(
     for position, item in enumerate(last_segment, start=last_start):
         if item in repeated:
             positions_of_duplicates.append(position)
-    new_order = order[:last_start] + last_segment
+    new_order = before_last + last_segment
     return AnnotatorShare(annotator, order=new_order, repeats=positions_of_duplicates)
 
 

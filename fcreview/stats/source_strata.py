@@ -224,24 +224,36 @@ def find_incomplete_judges(
     """
     reasons = {}
     for source in sources:
-        if source.requests is None:
-            continue
-        missing = np.array(source.requests.is_missing, dtype=np.bool_)
-        examples = np.array(source.requests.is_example, dtype=np.bool_)
-        if is_needed is not None:
-            missing &= is_needed
-            examples &= is_needed
-            if examples.any():
-                reasons[source.name] = (
-                    f"Its prompt shows {format_count(int(examples.sum()), 'item')} of the sampled"
-                    " population as examples."
-                )
-        if missing.any():
-            reasons[source.name] = (
-                f"It was not asked about {format_count(int(missing.sum()), 'item')}. Ask it about"
-                " all items with `fcreview judge`."
-            )
+        reason = ""
+        if source.requests is not None:
+            reason = _explain_incomplete_judge(source.requests, is_needed)
+        if reason:
+            reasons[source.name] = reason
     return reasons
+
+
+def _explain_incomplete_judge(requests: JudgeRequests, is_needed: BoolArray | None) -> str:
+    """Return why a judge is incomplete, or an empty text. `is_needed` is that of
+    `find_incomplete_judges`.
+    """
+    is_missing = np.array(requests.is_missing, dtype=np.bool_)
+    if is_needed is not None:
+        is_missing &= is_needed
+    if is_missing.any():
+        return (
+            f"It was not asked about {format_count(int(is_missing.sum()), 'item')}. Ask it about"
+            " all items with `fcreview judge`."
+        )
+    if is_needed is None:
+        return ""
+
+    is_example = np.array(requests.is_example, dtype=np.bool_) & is_needed
+    if not is_example.any():
+        return ""
+    return (
+        f"Its prompt shows {format_count(int(is_example.sum()), 'item')} of the sampled"
+        " population as examples."
+    )
 
 
 def _reveals_verdicts(strata: SourceStrata, sources: Iterable[SourceVerdicts]) -> bool:
@@ -277,26 +289,30 @@ class _ReviewedSample:
         numbers.
         """
         # Items that the sample could not draw, or that were known before, say nothing about others.
-        represented = [
+        is_represented = [
             status.stratum is not None and not status.is_in_known_stratum for status in statuses
         ]
-        reviewed = [
-            is_represented and status.has_sample_verdict and status.human is not None
-            for status, is_represented in zip(statuses, represented, strict=True)
-        ]
-        number_by_verdict: dict[object, int] = {}
-        automatic = [
-            number_by_verdict.setdefault(status.automatic, len(number_by_verdict))
-            for status in statuses
+        has_verdict = [
+            status.has_sample_verdict and status.human is not None for status in statuses
         ]
         bands = [_find_probability_band(status.inclusion_probability) for status in statuses]
         return cls(
-            is_represented=np.array(represented, dtype=np.bool_),
-            is_reviewed=np.array(reviewed, dtype=np.bool_),
+            is_represented=np.array(is_represented, dtype=np.bool_),
+            is_reviewed=np.logical_and(is_represented, has_verdict),
             is_passed=np.array([status.human is True for status in statuses], dtype=np.bool_),
-            automatic=np.array(automatic, dtype=np.int64),
+            automatic=_number_automatic_verdicts(statuses),
             probability_band=np.array(bands, dtype=np.int64),
         )
+
+
+def _number_automatic_verdicts(statuses: Iterable[ItemStatus]) -> IntArray:
+    """Return a number for each automatic verdict. Equal verdicts have equal numbers."""
+    number_by_verdict: dict[object, int] = {}
+    numbers = []
+    for status in statuses:
+        next_number = len(number_by_verdict)
+        numbers.append(number_by_verdict.setdefault(status.automatic, next_number))
+    return np.array(numbers, dtype=np.int64)
 
 
 def _find_probability_band(probability: float) -> int:
@@ -373,11 +389,7 @@ def _choose_by_evidence(
                 f"{len(chosen)} other sources agree more with the rest of the sources."
             )
 
-    counts = count_passing_sources(chosen)
-    labels = _merge_small_strata(counts, sample.is_reviewed).labels
-    variance = _compute_posterior_variance(sample, labels)
-    variance_now = _compute_posterior_variance(sample, sample.automatic)
-    ratio = variance / variance_now if variance_now > 0 else 1.0
+    ratio = _compute_variance_ratio(sample, chosen)
     if ratio > 1 - MIN_REDUCTION:
         why = (
             "Strata by sources would reduce the variance by less than"
@@ -388,6 +400,16 @@ def _choose_by_evidence(
     why = f"They reduce the variance of the estimate by {100 * (1 - ratio):.0f} %."
     strata = _build_strata(sample, sources, chosen, reasons=reasons, why=why)
     return replace(strata, variance_ratio=ratio)
+
+
+def _compute_variance_ratio(sample: _ReviewedSample, chosen: Sequence[SourceVerdicts]) -> float:
+    """Compute the variance with strata by these sources, divided by the variance with strata by the
+    automatic verdict.
+    """
+    labels = _merge_small_strata(count_passing_sources(chosen), sample.is_reviewed).labels
+    variance = _compute_posterior_variance(sample, labels)
+    variance_now = _compute_posterior_variance(sample, sample.automatic)
+    return variance / variance_now if variance_now > 0 else 1.0
 
 
 def _explain_excluded_sources(
@@ -532,28 +554,33 @@ def _merge_small_strata(counts: IntArray, is_reviewed: BoolArray) -> _MergedStra
         counts: Number of sources that pass each item.
         is_reviewed: Whether each item is reviewed.
     """
-    bounds: list[tuple[int, int]] = []
+    highest_of_strata = _find_highest_counts(counts, is_reviewed)
+    lowest_of_strata = [0] + [highest + 1 for highest in highest_of_strata[:-1]]
+    bounds = list(zip(lowest_of_strata, highest_of_strata, strict=True))
+
+    # The stratum of an item is the first whose highest number is not below that of the item.
+    labels: IntArray = np.searchsorted(highest_of_strata, counts).astype(np.int64)
+    return _MergedStrata(labels, bounds)
+
+
+def _find_highest_counts(counts: IntArray, is_reviewed: BoolArray) -> list[int]:
+    """Return the highest number of passing sources of each stratum, in ascending order."""
+    highest_count = int(counts.max())
+    highest_of_strata: list[int] = []
     # The lowest number that is in no stratum yet.
     lowest = 0
-    highest_count = int(counts.max())
     for count in range(highest_count + 1):
         is_member = (counts >= lowest) & (counts <= count)
         n_reviewed = int((is_member & is_reviewed).sum())
         if n_reviewed >= MIN_STRATUM_REVIEWS:
-            bounds.append((lowest, count))
+            highest_of_strata.append(count)
             lowest = count + 1
 
     has_small_rest = lowest <= highest_count
-    if has_small_rest and bounds:
-        lowest_of_last, _ = bounds[-1]
-        bounds[-1] = (lowest_of_last, highest_count)
-    elif has_small_rest:
-        bounds.append((0, highest_count))
-
-    # The stratum of an item is the first whose highest number is not below that of the item.
-    highest_of_strata = [highest for _, highest in bounds]
-    labels: IntArray = np.searchsorted(highest_of_strata, counts).astype(np.int64)
-    return _MergedStrata(labels, bounds)
+    if has_small_rest:
+        # The rest joins the last stratum, or is the only stratum.
+        return [*highest_of_strata[:-1], highest_count]
+    return highest_of_strata
 
 
 def _compute_posterior_variance(sample: _ReviewedSample, labels: IntArray) -> float:
@@ -620,23 +647,29 @@ def _build_strata(
 
     merged = _merge_small_strata(count_passing_sources(chosen), sample.is_reviewed)
     names = [format_stratum(low, high, len(chosen)) for low, high in merged.bounds]
-    strata = []
-    for label, name in enumerate(names):
-        is_member = (merged.labels == label) & sample.is_represented
-        is_reviewed = is_member & sample.is_reviewed
-        strata.append(
-            SourceStratum(
-                name,
-                n_items=int(is_member.sum()),
-                n_reviewed=int(is_reviewed.sum()),
-                n_passed=int((is_reviewed & sample.is_passed).sum()),
-            )
-        )
+    strata = [
+        _count_stratum(sample, name, merged.labels == label) for label, name in enumerate(names)
+    ]
     return SourceStrata(
         tuple(uses),
         why=why,
         strata=tuple(strata),
         names=tuple(names[label] for label in merged.labels),
+    )
+
+
+def _count_stratum(sample: _ReviewedSample, name: str, is_in_stratum: BoolArray) -> SourceStratum:
+    """Count the items of a stratum that the sample represents. `is_in_stratum` has an entry for
+    each item of the run.
+    """
+    is_member = is_in_stratum & sample.is_represented
+    is_reviewed = is_member & sample.is_reviewed
+    is_passed = is_reviewed & sample.is_passed
+    return SourceStratum(
+        name,
+        n_items=int(is_member.sum()),
+        n_reviewed=int(is_reviewed.sum()),
+        n_passed=int(is_passed.sum()),
     )
 
 

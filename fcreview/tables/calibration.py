@@ -416,7 +416,6 @@ def build_error_table(
     sources = _group_errors_by_source(error_groups)
     rows: list[Row] = []
     filters: list[str] = []
-    is_shortened = False
     for source in sources:
         # The heading opens the items of all kinds, also of those that are not shown.
         items = _list_kind_items(source.kinds)
@@ -426,10 +425,10 @@ def build_error_table(
             rows.append(_build_error_row(kind))
             kind_filter = build_filter(kind) if build_filter else None
             filters.append(kind_filter or "")
-        is_shortened |= max_groups is not None and len(source.kinds) > max_groups
 
     notes = []
-    if is_shortened:
+    most_kinds = max((len(source.kinds) for source in sources), default=0)
+    if max_groups is not None and most_kinds > max_groups:
         notes.append(f"The table lists the {max_groups} most frequent kinds of each source.")
     table = Table(columns, rows, title="calibration errors", notes=notes, graphic_at=len(columns))
     return _add_filters(table, filters) if build_filter else table
@@ -465,18 +464,17 @@ def _build_error_row(kind: ErrorGroup) -> Row:
     It has the share with its 95 % interval, for example for the passes in one category.
     """
     share = kind.wrong / kind.of
-    low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
+    low, high = compute_wilson_interval(kind.wrong, kind.of)
     word = format_verdict(kind.automatic, kind.criterion)
-    counts = f"{kind.wrong:,} of {kind.of:,}"
-    interval = f"[{100 * low:.1f}, {100 * high:.1f}]"
+    cells = [
+        Cell(f"{kind.by} {sanitize(kind.name)}"),
+        Cell(format_error(kind)),
+        Cell(f"{kind.wrong:,} of {kind.of:,}"),
+        Cell(format_metric_value(share, "share"), "strong"),
+        Cell(f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
+    ]
     return Row(
-        [
-            Cell(f"{kind.by} {sanitize(kind.name)}"),
-            Cell(format_error(kind)),
-            Cell(counts),
-            Cell(format_metric_value(share, "share"), "strong"),
-            Cell(interval, "dim"),
-        ],
+        cells,
         level=1,
         graphic=Whisker(low, value=share, high=high),
         items=kind.items,

@@ -10,7 +10,6 @@ import pytest
 
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.stats.cluster_estimation import compute_t_quantile
 from fcreview.stats.estimation import (
     EstimationInput,
     EstimationSettings,
@@ -18,6 +17,7 @@ from fcreview.stats.estimation import (
     estimate_metrics,
     estimate_pass_rate,
 )
+from fcreview.stats.intervals import compute_t_quantile
 from fcreview.stats.posterior import ItemStatus
 from tests.examples import split_by_form
 from tests.oracles import student_quantile

@@ -470,14 +470,8 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
     if not context.derivation.derives_verdicts:
         return []
 
-    verdicts_by_annotator: dict[str, dict[TargetCriterion, Any]] = {}
-    for opinion in opinions:
-        if is_current_review(opinion) and is_definite(opinion.verdict):
-            own_verdicts = verdicts_by_annotator.setdefault(opinion.annotator, {})
-            own_verdicts[opinion.target, opinion.criterion] = opinion.verdict
-
     contradicting = []
-    for annotator, own_verdicts in verdicts_by_annotator.items():
+    for annotator, own_verdicts in _group_definite_verdicts(opinions).items():
         # The verdict on the item must not take part in deriving the implied one.
         item_verdict = own_verdicts.pop(ITEM_CORRECT, None)
         implied_verdict = context.derivation.derive_item_verdict_from_reviews_alone(
@@ -487,6 +481,20 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
         if has_both and item_verdict is not implied_verdict:
             contradicting.append(annotator)
     return sorted(contradicting)
+
+
+def _group_definite_verdicts(
+    opinions: Iterable[Opinion],
+) -> dict[str, dict[TargetCriterion, Any]]:
+    """Return annotator -> target and criterion -> the annotator's current verdict. Abstentions
+    such as `unsure` are left out.
+    """
+    verdicts_by_annotator: dict[str, dict[TargetCriterion, Any]] = {}
+    for opinion in opinions:
+        if is_current_review(opinion) and is_definite(opinion.verdict):
+            own_verdicts = verdicts_by_annotator.setdefault(opinion.annotator, {})
+            own_verdicts[opinion.target, opinion.criterion] = opinion.verdict
+    return verdicts_by_annotator
 
 
 def _apply_derived_verdicts(

@@ -342,21 +342,20 @@ def compute_reference_interval(values: GroupValues) -> ScoreInterval | None:
     flags_by_stratum = _list_design_strata(values)
     if any(flags.sampled.sum() < MIN_REFERENCE_GROUPS for flags in flags_by_stratum):
         return None
-    strata = [_summarize_stratum(values, flags) for flags in flags_by_stratum]
 
     total = _sum_known_values(values)
     variance = 0.0
     degrees_of_freedom = 0
-    for stratum in strata:
-        total += stratum.weight * stratum.mean
-        variance_of_mean = stratum.variance * (1 / stratum.n_sampled + 1 / stratum.n_estimated)
-        variance += stratum.weight**2 * variance_of_mean
+    for flags in flags_by_stratum:
+        stratum = _summarize_stratum(values, flags)
+        total += stratum.correction
+        variance += stratum.variance_of_correction
         degrees_of_freedom += stratum.n_sampled - 1
 
     weight_of_all = float(values.weight.sum())
     estimated = total / weight_of_all
     # If all groups are known, there is nothing to estimate. The value is certain.
-    if not strata:
+    if not flags_by_stratum:
         return ScoreInterval(estimated, low=estimated, high=estimated)
     half_width = compute_t_quantile(degrees_of_freedom) * sqrt(variance) / weight_of_all
     return ScoreInterval(
@@ -380,6 +379,16 @@ class _DesignStratum:
     """d_h: mean correction, which is human minus automatic value, of the sampled groups."""
     variance: float
     """s_h^2: variance of the corrections."""
+
+    @property
+    def correction(self) -> float:
+        """W_h d_h: what the groups to estimate add to the sum of automatic values."""
+        return self.weight * self.mean
+
+    @property
+    def variance_of_correction(self) -> float:
+        """W_h^2 s_h^2 (1 / n_h + 1 / m_h)."""
+        return self.weight**2 * (self.variance * (1 / self.n_sampled + 1 / self.n_estimated))
 
 
 def _summarize_stratum(values: GroupValues, flags: _Stratum) -> _DesignStratum:

@@ -576,24 +576,32 @@ class _DifferenceModel:
             # One cluster counts as one pair.
             return float(sum(sizes))
 
-        # Sums of the weighted deviations of pairs from the mean of their stratum, by cluster
-        deviations: defaultdict[str, float] = defaultdict(float)
         independent_variance = 0.0
         for stratum in self._strata:
-            if not stratum.reviewed:
-                continue
-            weight = self._compute_weight_of_pair(stratum, n_all_reviewed=sum(sizes))
-            independent_variance += weight**2 * stratum.squared_deviations
-            for question in stratum.reviewed:
-                deviation = float(question.human) - question.size * stratum.mean
-                deviations[question.cluster] += weight * deviation
-
+            if stratum.reviewed:
+                weight = self._compute_weight_of_pair(stratum, n_all_reviewed=sum(sizes))
+                independent_variance += weight**2 * stratum.squared_deviations
+        deviations = self._sum_deviations_of_clusters(n_all_reviewed=sum(sizes))
         return compute_design_effect(
             sizes,
-            squared_deviations=sum(deviation**2 for deviation in deviations.values()),
+            squared_deviations=sum(deviation**2 for deviation in deviations),
             independent_variance=independent_variance,
             prior_flips=_PRIOR_FLIPS,
         )
+
+    def _sum_deviations_of_clusters(self, n_all_reviewed: int) -> list[float]:
+        """Return for each cluster the sum of the weighted deviations of its pairs from the mean of
+        their stratum.
+        """
+        deviations: defaultdict[str, float] = defaultdict(float)
+        for stratum in self._strata:
+            if not stratum.reviewed:
+                continue
+            weight = self._compute_weight_of_pair(stratum, n_all_reviewed)
+            for question in stratum.reviewed:
+                deviation = float(question.human) - question.size * stratum.mean
+                deviations[question.cluster] += weight * deviation
+        return list(deviations.values())
 
     def _compute_weight_of_pair(self, stratum: _Stratum, n_all_reviewed: int) -> float:
         """Return the weight of a reviewed pair: the number of pairs of its stratum for which it

@@ -788,21 +788,24 @@ def _group_positions_by_cell(
         if status.automatic is None and not samples_missing_outcomes:
             continue
 
-        if status.stratum is None:
-            # A human verdict on an item outside all strata is known, so nothing is to be estimated.
-            if status.human is None:
-                unsampled.append(position)
-            continue
-        key = CellKey(
-            status.automatic,
-            stratum=status.stratum,
-            category=status.category,
-            run_index=status.run_index,
-            context=status.context,
-            source_stratum=status.source_stratum,
-        )
-        positions_by_key.setdefault(key, []).append(position)
+        if status.stratum is not None:
+            key = _get_cell_key(status, status.stratum)
+            positions_by_key.setdefault(key, []).append(position)
+        elif status.human is None:
+            unsampled.append(position)
+        # A human verdict on an item outside all strata is known, so nothing is to be estimated.
     return positions_by_key, unsampled
+
+
+def _get_cell_key(status: ItemStatus, stratum: tuple[str | None, ...]) -> CellKey:
+    return CellKey(
+        status.automatic,
+        stratum=stratum,
+        category=status.category,
+        run_index=status.run_index,
+        context=status.context,
+        source_stratum=status.source_stratum,
+    )
 
 
 def _get_cell_order(key: CellKey) -> tuple[int, str, str, str, str, str]:

@@ -797,7 +797,7 @@ def _group_positions_by_cell(
     return positions_by_key, unsampled
 
 
-def _get_cell_key(status: ItemStatus, stratum: tuple[str | None, ...]) -> CellKey:
+def _get_cell_key(status: ItemStatus, stratum: SampleStrata) -> CellKey:
     return CellKey(
         status.automatic,
         stratum=stratum,

@@ -550,18 +550,18 @@ class _CheckedSimulation:
         metadata with the parts and the checks.
         """
         problem_by_part = _describe_malformed_parts(self.criteria)
-        for problem in problem_by_part.values():
-            add_issue(item, problem)
         results = self._check_messages(item, messages)
         recomputed_values = self._recompute_part_values(results, problem_by_part.keys())
         official = _read_official_parts(self.recorded, self.counted_parts)
         recomputed = self._make_recomputed_parts(official, recomputed_values, results)
 
+        problems = list(problem_by_part.values())
         # Without the task, there is nothing to compare the recorded checks with. An item without
         # its task has no golden hash.
         if item.golden_hash:
-            for problem in self._find_contradictions(list(results.said_by_text), official.reward):
-                add_issue(item, problem)
+            problems += self._find_contradictions(list(results.said_by_text), official.reward)
+        for problem in problems:
+            add_issue(item, problem)
 
         # Verdicts are shown in this order: item and counted parts, other parts, single checks.
         metadata = add_reward_verdicts(
@@ -570,16 +570,19 @@ class _CheckedSimulation:
         item.verdicts += _make_uncounted_verdicts(
             self.recorded, self.counted_parts, recomputed_values
         )
-        action_checks = list(self._list_action_checks(results.are_matched))
-        for check in action_checks:
-            item.verdicts += check.make_verdicts()
-        assertion_verdicts = list(_make_assertion_verdicts(self.recorded))
-        item.verdicts += assertion_verdicts
-
-        listed_checks = _list_checks_by_part(action_checks, assertion_verdicts)
-        if listed_checks:
-            metadata[REWARD_CHECKS] = listed_checks
+        checks = self._make_single_checks(results.are_matched)
+        item.verdicts += checks.list_verdicts()
+        if checks.to_metadata():
+            metadata[REWARD_CHECKS] = checks.to_metadata()
         return metadata
+
+    def _make_single_checks(self, matches: Sequence[bool]) -> _SingleChecks:
+        """Return the checks of each golden action and of each assertion.
+
+        `matches` says for each golden action whether a call matches it.
+        """
+        actions = list(self._list_action_checks(matches))
+        return _SingleChecks(actions, list(_make_assertion_verdicts(self.recorded)))
 
     def _check_messages(
         self, item: Item, messages: Sequence[ConversationMessage] | None
@@ -731,24 +734,36 @@ class _ActionCheck:
         yield recomputed
 
 
-def _list_checks_by_part(
-    action_checks: Sequence[_ActionCheck], assertion_verdicts: Sequence[Verdict]
-) -> dict[str, list[Any]]:
-    """Return the single checks by part of the reward, as metadata.
+@dataclass(frozen=True, slots=True)
+class _SingleChecks:
+    """The checks of which the parts of a reward consist."""
 
-    A check is a list [target, criterion, value, kind of tool]. A part without checks is left out.
-    """
-    checks: dict[str, list[Any]] = {}
-    if action_checks:
-        checks["ACTION"] = [
-            [check.address, "action", check.counted_match, check.tool_kind]
-            for check in action_checks
-        ]
-    if assertion_verdicts:
-        checks["NL_ASSERTION"] = [
-            [ITEM, verdict.criterion, verdict.value, None] for verdict in assertion_verdicts
-        ]
-    return checks
+    actions: list[_ActionCheck]
+    assertions: list[Verdict]
+    """Verdicts of a judge on assertions in natural language."""
+
+    def list_verdicts(self) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        for check in self.actions:
+            verdicts += check.make_verdicts()
+        return verdicts + self.assertions
+
+    def to_metadata(self) -> dict[str, list[Any]]:
+        """Return the checks by part of the reward, without parts that have none.
+
+        A check is a list [target, criterion, value, kind of tool].
+        """
+        checks: dict[str, list[Any]] = {}
+        if self.actions:
+            checks["ACTION"] = [
+                [check.address, "action", check.counted_match, check.tool_kind]
+                for check in self.actions
+            ]
+        if self.assertions:
+            checks["NL_ASSERTION"] = [
+                [ITEM, verdict.criterion, verdict.value, None] for verdict in self.assertions
+            ]
+        return checks
 
 
 def _list_checked_actions(recorded: JsonObject) -> list[str | None]:

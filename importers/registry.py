@@ -171,26 +171,33 @@ def discover(
     """
     importers = _choose_importers(format, search)
     gathered = gather_files(paths)
-    copies = find_copies(gathered.files, paths)
     named_folders = _make_absolute([*data, *list_environment_folders()])
-    dataset_folders = _select_usable_folders(named_folders)
-
-    claims = _collect_claims(importers, gathered.files, copies, dataset_folders, search)
-    conflicts = _find_file_conflicts(claims.plans)
-    found = DiscoveredRuns(plans=_omit_losers(claims.plans, conflicts), claimed=claims.claimed)
-    ignored_copies = _find_ignored_copies(copies, found)
-    found.claimed.update(ignored_copies)
-
+    found = DiscoveredRuns()
     found.issues += gathered.issues
     found.issues += _report_unusable_folders(named_folders)
-    found.issues += claims.issues
-    found.issues += _report_file_conflicts(conflicts)
+
+    copies = find_copies(gathered.files, paths)
+    dataset_folders = _select_usable_folders(named_folders)
+    claims = _collect_claims(importers, gathered.files, copies, dataset_folders, search)
+    _add_claims(found, claims)
+    ignored_copies = _find_ignored_copies(copies, found)
+    found.claimed.update(ignored_copies)
     found.issues += report_copies(ignored_copies)
+
     found.issues += _report_unused_score_folders(found.plans, search)
     found.issues += _report_unclaimed_files(_list_unclaimed(gathered.files, found))
     if not found.plans and not _has_error(found.issues):
         found.issues.append(_explain_no_runs(paths, gathered.files))
     return found
+
+
+def _add_claims(found: DiscoveredRuns, claims: DiscoveredRuns) -> None:
+    """Add the claimed files and the plans, without those that lose a file to another importer."""
+    conflicts = _find_file_conflicts(claims.plans)
+    found.plans += _omit_losers(claims.plans, conflicts)
+    found.claimed.update(claims.claimed)
+    found.issues += claims.issues
+    found.issues += _report_file_conflicts(conflicts)
 
 
 def _choose_importers(name: str | None, search: SearchOptions) -> Sequence[Importer]:

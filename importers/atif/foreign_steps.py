@@ -125,11 +125,9 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     observation = _convert_observation(step, path=f"{path}.observation")
     converted.issues.extend(observation.issues)
     own_step = observation.apply_to(step)
-
-    own_calls = _read_own_calls(converted, number, step)
     # A value of another type stays, so that it is reported later.
     if isinstance(step.get("tool_calls"), list):
-        own_step = own_step | {"tool_calls": own_calls}
+        own_step = own_step | {"tool_calls": _read_own_calls(converted, number, step)}
 
     foreign_calls = [call for call in as_list(step.get("tool_calls")) if not _is_own_call(call)]
     foreign_parts = [part for part in as_list(step.get("message")) if not _is_own_part(part)]
@@ -391,7 +389,7 @@ def _convert_observation(step: JsonObject, *, path: str) -> _ConvertedObservatio
         return _ConvertedObservation(unknown_parts=[observation], issues=[issue])
 
     converted = _ConvertedObservation()
-    own_results: list[JsonObject] = []
+    own_results = []
     for index, result in enumerate(results):
         for reading in _read_result(result, path=f"{path}.results[{index}]"):
             if isinstance(reading, MessageIssue):

@@ -205,18 +205,14 @@ def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
         exceptions = Metric("usage", "trials with an exception", value=n_exceptions, unit="count")
         metrics.append(exceptions)
 
-    values_by_name: dict[str, list[Any]] = {
-        "input tokens": [item.tokens_in for item in items],
-        "cached tokens": [item.metadata.get("cached_tokens") for item in items],
-        "output tokens": [item.tokens_out for item in items],
-        "cost": [item.metadata.get("cost_usd") for item in items],
-    }
-    for name, values in values_by_name.items():
-        # A figure that no trial records is left out.
-        if any(is_number(value) for value in values):
-            unit: MetricUnit = "dollars" if name == "cost" else "count"
-            metrics.append(_make_sum(name, values, unit))
-    return metrics
+    sums = [
+        _make_sum("input tokens", [item.tokens_in for item in items], "count"),
+        _make_sum("cached tokens", [item.metadata.get("cached_tokens") for item in items], "count"),
+        _make_sum("output tokens", [item.tokens_out for item in items], "count"),
+        _make_sum("cost", [item.metadata.get("cost_usd") for item in items], "dollars"),
+    ]
+    # A figure that no trial records is left out.
+    return metrics + [each for each in sums if each.n]
 
 
 def _make_sum(name: str, values: Sequence[Any], unit: MetricUnit) -> Metric:

@@ -204,6 +204,21 @@ def _limit_text(text: str, budget: TextBudget) -> str:
 
 def _limit_extra(extra: Extra, budget: TextBudget) -> None:
     """Replace the texts in the further parts of an item that exceed its budget."""
+    _limit_answers(extra, budget)
+    if extra.state_differences is not None:
+        extra.state_differences = {
+            name: _limit_difference(difference, budget)
+            for name, difference in extra.state_differences.items()
+        }
+    for review in extra.recorded_reviews:
+        if review.reason is not None:
+            review.reason = _limit_text(review.reason, budget)
+    for name, value in extra.metadata.items():
+        extra.metadata[name] = _limit_value(value, budget)
+
+
+def _limit_answers(extra: Extra, budget: TextBudget) -> None:
+    """Replace long texts in the golden answers and the final answer."""
     if extra.golden_reply is not None:
         extra.golden_reply = _limit_text(extra.golden_reply, budget)
     if extra.final_answer is not None:
@@ -212,17 +227,6 @@ def _limit_extra(extra: Extra, budget: TextBudget) -> None:
         extra.golden_labels = _limit_list(extra.golden_labels, budget)
     if extra.accepted_answers is not None:
         extra.accepted_answers = _limit_list(extra.accepted_answers, budget)
-    if extra.state_differences is not None:
-        extra.state_differences = {
-            name: _limit_difference(difference, budget)
-            for name, difference in extra.state_differences.items()
-        }
-
-    for review in extra.recorded_reviews:
-        if review.reason is not None:
-            review.reason = _limit_text(review.reason, budget)
-    for name, value in extra.metadata.items():
-        extra.metadata[name] = _limit_value(value, budget)
 
 
 def _limit_list(values: list[Any], budget: TextBudget) -> list[Any]:

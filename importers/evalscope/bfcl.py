@@ -326,11 +326,7 @@ def _make_inference_log(
     outputs_by_step = _collect_outputs(conversation)
     n_steps = sum(len(turn) for turn in result)
     if len(outputs_by_step) != n_steps:
-        what = (
-            f"the messages have {len(outputs_by_step)} replies and the result has {n_steps} steps,"
-            " so outputs of tools may stand at other steps"
-        )
-        add_issue(item, what)
+        add_issue(item, _describe_different_steps(len(outputs_by_step), n_steps))
 
     # Missing outputs and questions are empty.
     remaining_outputs = chain(outputs_by_step, repeat([]))
@@ -338,6 +334,13 @@ def _make_inference_log(
     for questions, replies in zip(questions_by_turn, result, strict=False):
         outputs = list(islice(remaining_outputs, len(replies)))
         yield _make_logged_turn(questions, replies, outputs)
+
+
+def _describe_different_steps(n_replies: int, n_steps: int) -> str:
+    return (
+        f"the messages have {n_replies} replies and the result has {n_steps} steps, so outputs of"
+        " tools may stand at other steps"
+    )
 
 
 def _make_logged_turn(

@@ -411,28 +411,26 @@ def _classify_scores(
         sample: A sample of the log, if possible one with scores.
         context: What the items of the run have in common, such as the scales of the scores.
     """
-    graders: dict[str, str] = {}
-    scores: dict[str, SampleScore] = {}
-    if sample is not None:
-        graders = sample.event_data.graders
-        scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line)
-
+    graders = {} if sample is None else sample.event_data.graders
+    scores = {} if sample is None else _read_scores_of_sample(sample)
     names = _list_score_names(header, scores)
     judges = [
         name for name in names if name in graders or is_graded_by_model(name, scores.get(name))
     ]
-    log_scores = LogScores(
-        primary=None,
-        primary_key=None,
+    primary = _choose_primary_score(header, names, judges, context)
+    return LogScores(
+        primary=None if primary is None else primary.scorer,
+        primary_key=None if primary is None else primary.key,
         judges=frozenset(judges),
         graders=graders,
         grader=_read_grader_role(header),
         scales=context.scales,
     )
-    primary = _choose_primary_score(header, names, judges, context)
-    if primary is None:
-        return log_scores
-    return replace(log_scores, primary=primary.scorer, primary_key=primary.key)
+
+
+def _read_scores_of_sample(sample: LogSample) -> dict[str, SampleScore]:
+    """Read the scores of a sample. Issues about them are reported with its item."""
+    return read_scores(sample.value.get("scores"), [], sample.file, sample.line)
 
 
 def _list_score_names(header: dict[str, Any], scores: Mapping[str, SampleScore]) -> list[str]:
@@ -800,17 +798,19 @@ def _list_remarks(sample_value: dict[str, Any]) -> list[str]:
     error = sample_value.get("error")
     if isinstance(error, dict):
         remarks.append(f"the sample ended with an error: {error.get('message')}")
-
     limit = sample_value.get("limit")
     if isinstance(limit, dict):
         remarks.append(f"the {limit.get('type')} limit of {limit.get('limit')} stopped the sample")
-
     invalidation = sample_value.get("invalidation")
     if isinstance(invalidation, dict):
-        reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        what = f"{invalidation.get('author')} invalidated this sample{reason}"
-        remarks.append(f"{what}. The log's metrics still include it")
+        remarks.append(_describe_invalidation(invalidation))
     return remarks
+
+
+def _describe_invalidation(invalidation: dict[str, Any]) -> str:
+    reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
+    what = f"{invalidation.get('author')} invalidated this sample{reason}"
+    return f"{what}. The log's metrics still include it"
 
 
 def _compare_metrics(context: RunContext) -> list[str]:

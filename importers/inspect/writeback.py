@@ -229,25 +229,29 @@ class LogEditor:
     def _recompute_column(
         self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples
     ) -> None:
-        """Recompute the metrics of a score column, in place. `entry` are its results in the log.
-
-        Metrics that cannot be recomputed keep their values and get a mark.
-        """
+        """Recompute the metrics of a score column, in place. `entry` are its results in the log."""
         reduced = self._reduce_if_complete(column, edited)
         if reduced is not None:
             n_scored = sum(score.value is not None for score in reduced)
             entry["scored_samples"] = n_scored
             entry["unscored_samples"] = len(reduced) - n_scored
-
         for key, metric in entry.get("metrics", {}).items():
-            computed = None
-            if reduced is not None:
-                computed = try_compute_metric(_read_metric_spec(key, metric), reduced)
-            if computed is None or not computed.is_recomputable:
-                self.n_kept_metrics += 1
-                metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
-            else:
-                metric["value"] = float("nan") if computed.value is None else computed.value
+            self._recompute_metric(key, metric, reduced)
+
+    def _recompute_metric(
+        self, key: str, metric: JsonObject, reduced: Sequence[ReducedScore] | None
+    ) -> None:
+        """Recompute a metric of a log, in place. One that cannot be recomputed keeps its value and
+        gets a mark.
+        """
+        computed = None
+        if reduced is not None:
+            computed = try_compute_metric(_read_metric_spec(key, metric), reduced)
+        if computed is None or not computed.is_recomputable:
+            self.n_kept_metrics += 1
+            metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
+        else:
+            metric["value"] = float("nan") if computed.value is None else computed.value
 
     def _reduce_if_complete(
         self, column: ScoreColumn, edited: EditedSamples

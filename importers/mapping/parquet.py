@@ -161,13 +161,18 @@ def _read_number_of_pages() -> int | None:
 
 
 def _to_json(value: Any, *, depth: int) -> Any:
-    """Return a value of DuckDB as JSON. Times, decimal numbers and NaN become texts."""
+    """Return a value of DuckDB as JSON."""
     if depth > MAX_DEPTH:
         raise UnreadableParquet("a value is nested too deeply to be read")
     if isinstance(value, dict):
         return {str(name): _to_json(part, depth=depth + 1) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_to_json(part, depth=depth + 1) for part in value]
+    return _to_json_scalar(value)
+
+
+def _to_json_scalar(value: Any) -> Any:
+    """Return a single value as JSON. Times, decimal numbers and NaN become texts."""
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, datetime | date | time):

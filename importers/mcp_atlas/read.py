@@ -523,15 +523,21 @@ def _add_scores(item: Item, task: _Task, claims: Sequence[str], judge: str) -> N
         add_failed_verdict(item, "official", failure=failure, by=SCORER)
     if coverage is not None:
         _add_coverage_verdicts(item, coverage)
-
-    shown_claims = _choose_claim_texts(claims, judgements)
-    for index, (claim, judgement) in enumerate(zip(shown_claims, judgements, strict=True)):
-        _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
-    item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
+    _add_claim_verdicts(item, judgements, claims, judge)
 
     check_skipped_claims(item, judgements, task.response)
     _check_counts(item, cells, claims, judgements)
     _check_coverage(item, coverage, judgements)
+
+
+def _add_claim_verdicts(
+    item: Item, judgements: Sequence[Judgement], claims: Sequence[str], judge: str
+) -> None:
+    """Add the verdict on each claim, and the scores as metadata, from which figures are made."""
+    shown_claims = _choose_claim_texts(claims, judgements)
+    for index, (claim, judgement) in enumerate(zip(shown_claims, judgements, strict=True)):
+        _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
+    item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
 
 
 def _add_coverage_verdicts(item: Item, coverage: float) -> None:

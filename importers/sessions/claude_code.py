@@ -663,26 +663,31 @@ class _LineAdder:
     def add(self, line: _Line) -> None:
         """Add the message of a line. An interruption or an error of the API becomes a note."""
         self.add_older_version()
-        session = self._session
-        if _is_interruption(line):
-            session.entries.append(SessionNote(INTERRUPTED, text=line.text, line=line.line))
-            session.is_interrupted = True
-            return
-        # The conversation went on after an interruption, so the session did not end with it.
-        session.is_interrupted = False
-        if line.is_api_error:
-            session.entries.append(SessionNote(API_ERROR, text=line.text, line=line.line))
-            session.older_messages.append(_write_message(line))
-            return
+        is_interruption = _is_interruption(line)
+        # If the conversation goes on after an interruption, the session did not end with it.
+        self._session.is_interrupted = is_interruption
+        if is_interruption:
+            self._add_note(INTERRUPTED, line)
+        elif line.is_api_error:
+            self._add_note(API_ERROR, line)
+            self._session.older_messages.append(_write_message(line))
+        else:
+            self._add_message(line)
 
+    def _add_note(self, name: str, line: _Line) -> None:
+        self._session.entries.append(SessionNote(name, text=line.text, line=line.line))
+
+    def _add_message(self, line: _Line) -> None:
+        """Begin a message, or continue the reply to which the line belongs."""
+        session = self._session
         _report_text_blocks(session, line)
         begun_reply = self._replies.get(line.message_id or "")
-        if begun_reply is not None:
-            _report_missing_content(session, begun_reply.value, begun_reply.lines[-1])
-            _report_missing_content(session, line.message, line.line)
-            _continue_reply(begun_reply, line)
-        else:
+        if begun_reply is None:
             self._begin_message(line)
+            return
+        _report_missing_content(session, begun_reply.value, begun_reply.lines[-1])
+        _report_missing_content(session, line.message, line.line)
+        _continue_reply(begun_reply, line)
 
     def _begin_message(self, line: _Line) -> None:
         message = _write_message(line)

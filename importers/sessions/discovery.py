@@ -328,15 +328,13 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
     """Give each session the files of its subagents. If the session of a subagent is not among the
     files, the subagent is a session by itself.
     """
-    main_sessions = [session for session in sessions if not session.is_subagent]
-    main_by_id: dict[str, _FoundSession] = {}
-    for session in main_sessions:
-        main_by_id.setdefault(session.session_id or session.path.stem, session)
-
-    subagent_files: defaultdict[Path, list[Path]] = defaultdict(list)
+    main_by_id = _index_main_sessions(sessions)
+    main_sessions: list[_FoundSession] = []
     lone_subagents: list[_FoundSession] = []
+    subagent_files: defaultdict[Path, list[Path]] = defaultdict(list)
     for session in sessions:
         if not session.is_subagent:
+            main_sessions.append(session)
             continue
         main = _find_main_session(session, main_by_id)
         if main is None:
@@ -353,6 +351,15 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
         )
         for session in [*main_sessions, *lone_subagents]
     ]
+
+
+def _index_main_sessions(sessions: Sequence[_FoundSession]) -> dict[str, _FoundSession]:
+    """Return the sessions that are no subagents by their ids. Of several with one id, the first."""
+    main_by_id: dict[str, _FoundSession] = {}
+    for session in sessions:
+        if not session.is_subagent:
+            main_by_id.setdefault(session.session_id or session.path.stem, session)
+    return main_by_id
 
 
 def _find_main_session(

@@ -131,26 +131,29 @@ def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
     """Compute pass@k, the chance that at least one of k rollouts passes, and pass^k, the chance
     that all k pass.
 
-    As in verifiers, k is 1, 2, 4 and so on, and only examples with all their rollouts count.
+    As in verifiers, only examples with all their rollouts count.
     """
     n_rollouts = _find_rollouts_per_example(items)
     if n_rollouts < 1 or all(item.valid is None for item in items):
         return []
 
     passes_by_example = _group_passes_by_example(items)
+    n_examples = len(passes_by_example)
     n_passed_by_example = [
         sum(passes) for passes in passes_by_example.values() if len(passes) == n_rollouts
     ]
-    n_examples = len(passes_by_example)
     metrics: list[Metric] = []
-    k = 1
-    while k <= n_rollouts:
+    for k in _list_powers_of_two(n_rollouts):
         any_pass = [_estimate_pass_at_k(n, n_rollouts, k) for n in n_passed_by_example]
         all_pass = [_estimate_pass_all_k(n, n_rollouts, k) for n in n_passed_by_example]
         metrics.append(_make_pass_metric(f"pass@{k}", any_pass, n_examples))
         metrics.append(_make_pass_metric(f"pass^{k}", all_pass, n_examples))
-        k *= 2
     return metrics
+
+
+def _list_powers_of_two(maximum: int) -> list[int]:
+    """Return 1, 2, 4 and so on, up to a maximum of at least 1."""
+    return [1 << exponent for exponent in range(maximum.bit_length())]
 
 
 def _group_passes_by_example(items: Sequence[ScoredItem]) -> Mapping[str, list[bool]]:

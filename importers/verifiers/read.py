@@ -315,26 +315,30 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
 
 
 def _add_prompt(item: Item, episode: JsonObject) -> None:
-    """Show the question of an episode that has no trace, because the agent never started.
-
-    It is a text or a list of messages, which a system prompt can precede.
-    """
+    """Show the question of an episode that has no trace, because the agent never started."""
     data = as_object(as_object(episode.get("task")).get("data"))
+    message_by_place = _list_prompt_messages(data)
+    if not message_by_place:
+        return
+    conversation = read_messages(list(message_by_place.values()), list(message_by_place))
+    fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))
+
+
+def _list_prompt_messages(data: JsonObject) -> dict[str, Any]:
+    """Return the messages of the question by their places in the record.
+
+    The question is a text or a list of messages, which a system prompt can precede.
+    """
     message_by_place: dict[str, Any] = {}
     if data.get("system_prompt"):
         system_prompt = {"role": "system", "content": data["system_prompt"]}
         message_by_place["task.data.system_prompt"] = system_prompt
-
     prompt = data.get("prompt")
     if isinstance(prompt, str):
         message_by_place["task.data.prompt"] = {"role": "user", "content": prompt}
     for index, message in enumerate(as_list(prompt)):
         message_by_place[f"task.data.prompt[{index}]"] = message
-    if not message_by_place:
-        return
-
-    conversation = read_messages(list(message_by_place.values()), list(message_by_place))
-    fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))
+    return message_by_place
 
 
 def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:

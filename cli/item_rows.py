@@ -90,8 +90,10 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
         for cells in table:
             _print_table_line(cells, widths, headers)
         n_printed += len(table)
+    _print_item_count(n_printed, session.store.count_items(view))
 
-    n_items = session.store.count_items(view)
+
+def _print_item_count(n_printed: int, n_items: int) -> None:
     items = format_count(n_items, "item")
     if n_printed < n_items:
         print_message(f"{n_printed:,} of {items}")

@@ -42,15 +42,14 @@ def set_options_and_errata(
     saved = SavedRunOptions(workspace)
     runs_without_score = find_runs_without_score(plans, options.verdict_from)
     for plan in plans:
-        options_of_run = dict(options.import_options)
+        given_options = dict(options.import_options)
         if plan.run.path in runs_without_score:
-            del options_of_run["verdict_from"]
-        saved.update_run(plan, options_of_run)
-
-        # The name and the options of this command replace those of earlier commands, and both come
-        # before those of the configuration.
+            del given_options["verdict_from"]
+        saved.update_run(plan, given_options)
         if options.name is not None:
             saved.set_name(plan, options.name)
+
+        # Saved names and options come before those of the configuration.
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
         options_of_plan = _list_configured_options(plan, config) | saved.get_options(plan)
         plan.options = _omit_defaults(options_of_plan)

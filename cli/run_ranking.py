@@ -11,7 +11,6 @@ from fcreview.errors import UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.stats.ranking import (
     DRAWS,
-    NO_DECIDING_ITEMS,
     SEED,
     NamedRanking,
     RunTrials,
@@ -263,21 +262,11 @@ def _build_json(
     order in which they were ranked.
 
     `rank_low` and `rank_high` are the best and the worst rank that chance could give the run.
-    `not_told_apart` lists the runs that may be equally good. `against` is the next better run, or
-    the second run for the best one. `only_run` and `only_other` count the items that only this run
-    or only `against` passes.
+    `not_told_apart` lists the runs that may be equally good.
     """
     run_rank = named.ranking.ranks[position]
     source = sources[run_rank.run]
     info = source.row.info
-
-    rival = find_rival(named.ranking, position)
-    rival_number = None
-    deciding = NO_DECIDING_ITEMS
-    if rival is not None:
-        rival_number = sources[rival.run].row.run
-        deciding = find_deciding_items(named.items, run_rank.run, rival.run)
-
     return {
         "ranking": named.kind,
         "figure": named.figure,
@@ -295,13 +284,31 @@ def _build_json(
         "value": run_rank.value,
         "groups": [format_group(group) for group in run_rank.groups],
         "not_told_apart": [sources[index].row.run for index in run_rank.not_told_apart],
-        "against": rival_number,
-        "only_run": len(deciding.only_first),
-        "only_other": len(deciding.only_second),
+        **_build_rival_json(named, position, sources),
         "questions": named.n_questions,
         "left_out": named.n_left_out,
         "changed": named.n_changed,
         "clusters": named.ranking.n_clusters,
         "draws": DRAWS,
         "seed": SEED,
+    }
+
+
+def _build_rival_json(
+    named: NamedRanking, position: int, sources: Sequence[RankedSource]
+) -> dict[str, Any]:
+    """Build the fields that compare a run with its rival: the next better run, or the second run
+    for the best one.
+
+    `only_run` and `only_other` count the items that only this run or only the rival passes.
+    """
+    rival = find_rival(named.ranking, position)
+    if rival is None:
+        return {"against": None, "only_run": 0, "only_other": 0}
+    run = named.ranking.ranks[position].run
+    deciding = find_deciding_items(named.items, run, rival.run)
+    return {
+        "against": sources[rival.run].row.run,
+        "only_run": len(deciding.only_first),
+        "only_other": len(deciding.only_second),
     }

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import Rating
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.estimation import RunSampleStatus
-    from fcreview.store.queue_file import QueueFile
+    from fcreview.store.queue_file import QueueFile, SampleDesign
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
 
@@ -105,29 +105,36 @@ def _describe_design(status: RunSampleStatus) -> Iterator[str]:
 
 def _describe_queue(queue: QueueFile) -> str:
     """Say how a queue was drawn, so that a reader can draw the same sample again."""
+    facts = [*_list_draw_facts(queue), *_list_frame_facts(queue.design)]
+    return sanitize("; ".join(facts))
+
+
+def _list_draw_facts(queue: QueueFile) -> Iterator[str]:
+    """Yield the size, the kind, the seed and the time of the sample, and its strata."""
     design = queue.design
+    is_stratified = len(queue.strata) > 1
     # A queue with clusters draws whole groups of items.
     population = format_count(design.population, design.unit)
-    kind = "stratified" if len(queue.strata) > 1 else "simple"
+    kind = "stratified" if is_stratified else "simple"
 
-    parts = [
-        f"queue {sanitize(queue.name)}: {design.size:,} of {population}",
-        f"{kind} random sample without replacement, seed {design.seed}",
-        f"drawn {sanitize(queue.created)}",
-    ]
+    yield f"queue {sanitize(queue.name)}: {design.size:,} of {population}"
+    yield f"{kind} random sample without replacement, seed {design.seed}"
+    yield f"drawn {sanitize(queue.created)}"
+    if is_stratified:
+        yield _describe_strata(queue)
 
-    if len(queue.strata) > 1:
-        parts.append(_describe_strata(queue))
+
+def _list_frame_facts(design: SampleDesign) -> Iterator[str]:
+    """Yield what limits the items from which the sample was drawn."""
     if design.n_incidents:
-        parts.append(f"{format_count(design.n_incidents, 'incident')} left out")
+        yield f"{format_count(design.n_incidents, 'incident')} left out"
     if design.where:
-        parts.append(f"filter {design.where}")
+        yield f"filter {design.where}"
     if design.extends:
-        parts.append(f"extends {design.extends} for {design.target}")
+        yield f"extends {design.extends} for {design.target}"
     if design.excludes:
         earlier_queues = ", ".join(design.excludes)
-        parts.append(f"without the {design.n_excluded:,} items of {earlier_queues}")
-    return sanitize("; ".join(parts))
+        yield f"without the {design.n_excluded:,} items of {earlier_queues}"
 
 
 def _describe_strata(queue: QueueFile) -> str:

@@ -124,63 +124,72 @@ def build_golden_services() -> GoldenSupport:
     """
     from fcreview.tui.session import GoldenSupport
 
-    def make_template(run: Run, item: Item) -> dict[str, Any] | None:
-        from fcreview.importers.registry import make_golden_template
-
-        return make_golden_template(run, item)
-
-    def find_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        from fcreview.importers.registry import check_golden_fix
-
-        return check_golden_fix(run, item, fix)
-
-    def rescore(run: Run, item: Item, fix: dict[str, Any], record: Any) -> RescoredVerdict:
-        from fcreview.importers import registry
-
-        return registry.rescore(run, item, fix, record)
-
-    def rescores(run: Run) -> bool:
-        from fcreview.importers.registry import rescores_golden_fixes
-
-        return rescores_golden_fixes(run)
-
-    def is_unchanged(run: Run, item: Item, fix: dict[str, Any]) -> bool:
-        from fcreview.importers.registry import is_unchanged_golden_fix
-
-        return is_unchanged_golden_fix(run, item, fix)
-
-    def make_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
-        from fcreview.importers.registry import make_fix_from_prediction
-
-        return make_fix_from_prediction(run, item)
-
-    def compare(run: Run, item: Item, fix: dict[str, Any]) -> Item | None:
-        from fcreview.importers.registry import compare_with_golden_fix
-
-        return compare_with_golden_fix(run, item, fix)
-
-    def parse(run: Run, item: Item, fix: dict[str, Any]) -> list[Call]:
-        from fcreview.importers.registry import parse_golden_fix
-
-        return parse_golden_fix(run, item, fix)
-
-    def explain_rejection(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        from fcreview.importers.registry import explain_golden_fix_rejection
-
-        return explain_golden_fix_rejection(run, item, fix)
-
     return GoldenSupport(
-        make_template,
-        find_problem=find_problem,
-        is_unchanged=is_unchanged,
-        rescore=rescore,
-        rescores=rescores,
+        _make_golden_template,
+        find_problem=_check_golden_fix,
+        is_unchanged=_is_unchanged_golden_fix,
+        rescore=_rescore,
+        rescores=_rescores_golden_fixes,
         needs_execution=_needs_execution,
-        make_from_prediction=make_from_prediction,
-        compare=compare,
-        parse=parse,
-        explain_rejection=explain_rejection,
+        make_from_prediction=_make_fix_from_prediction,
+        compare=_compare_with_golden_fix,
+        parse=_parse_golden_fix,
+        explain_rejection=_explain_golden_fix_rejection,
     )
+
+
+def _make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
+    from fcreview.importers.registry import make_golden_template
+
+    return make_golden_template(run, item)
+
+
+def _check_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    from fcreview.importers.registry import check_golden_fix
+
+    return check_golden_fix(run, item, fix)
+
+
+def _is_unchanged_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> bool:
+    from fcreview.importers.registry import is_unchanged_golden_fix
+
+    return is_unchanged_golden_fix(run, item, fix)
+
+
+def _rescore(run: Run, item: Item, fix: dict[str, Any], record: Any) -> RescoredVerdict:
+    from fcreview.importers.registry import rescore
+
+    return rescore(run, item, fix, record)
+
+
+def _rescores_golden_fixes(run: Run) -> bool:
+    from fcreview.importers.registry import rescores_golden_fixes
+
+    return rescores_golden_fixes(run)
+
+
+def _make_fix_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
+    from fcreview.importers.registry import make_fix_from_prediction
+
+    return make_fix_from_prediction(run, item)
+
+
+def _compare_with_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> Item | None:
+    from fcreview.importers.registry import compare_with_golden_fix
+
+    return compare_with_golden_fix(run, item, fix)
+
+
+def _parse_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> list[Call]:
+    from fcreview.importers.registry import parse_golden_fix
+
+    return parse_golden_fix(run, item, fix)
+
+
+def _explain_golden_fix_rejection(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    from fcreview.importers.registry import explain_golden_fix_rejection
+
+    return explain_golden_fix_rejection(run, item, fix)
 
 
 def _needs_execution(benchmark: str, category: str) -> bool:
@@ -207,33 +216,36 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         services = add_run_scores(build_benchmark_services(options), session)
         return replace(services, print_message=print_text)
 
-    def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
-        from fcreview.cli.report_data import compute_run_conventions
-
-        # No run numbers stand for all runs.
-        selected = [row for row in store.fetch_runs() if not runs or row.run in runs]
-        return [compute_run_conventions(store.analysis, row) for row in selected]
-
-    def rank_runs(store: Store, runs: Sequence[RunRow]) -> list[NamedRanking]:
-        from fcreview.cli.run_ranking import choose_ranked_sources, compute_rankings
-
-        return compute_rankings(store.analysis, choose_ranked_sources(runs))
-
-    def compute_scores(store: Store, runs: Sequence[RunRow]) -> OwnScores:
-        from fcreview.cli.report_data import compute_own_scores
-
-        return compute_own_scores(store.analysis, runs)
-
     return ReportServices(
         build_report,
-        compute_own_scores=compute_scores,
+        compute_own_scores=_compute_own_scores,
         open_benchmarks=build_services,
         commands=build_command_service(session),
         name_own_metrics=_name_own_metrics,
         estimate_own_metric=partial(_estimate_own_metric, session),
-        compare_conventions=compare_conventions,
-        rank_runs=rank_runs,
+        compare_conventions=_compare_conventions,
+        rank_runs=_rank_runs,
     )
+
+
+def _compute_own_scores(store: Store, runs: Sequence[RunRow]) -> OwnScores:
+    from fcreview.cli.report_data import compute_own_scores
+
+    return compute_own_scores(store.analysis, runs)
+
+
+def _compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
+    """Compare the ways to count in the runs with these numbers. No numbers stand for all runs."""
+    from fcreview.cli.report_data import compute_run_conventions
+
+    selected = [row for row in store.fetch_runs() if not runs or row.run in runs]
+    return [compute_run_conventions(store.analysis, row) for row in selected]
+
+
+def _rank_runs(store: Store, runs: Sequence[RunRow]) -> list[NamedRanking]:
+    from fcreview.cli.run_ranking import choose_ranked_sources, compute_rankings
+
+    return compute_rankings(store.analysis, choose_ranked_sources(runs))
 
 
 def _name_own_metrics(runs: Sequence[RunRow]) -> set[str]:

@@ -59,8 +59,8 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> s
         "",
     ]
     for (title, category), entries_of_category in entries_by_category.items():
-        n_entries = len(entries_of_category)
-        lines.append(f"## {format_code_span(title)}: {format_code_span(category)} ({n_entries})")
+        heading = f"{format_code_span(title)}: {format_code_span(category)}"
+        lines.append(f"## {heading} ({len(entries_of_category)})")
         lines.append("")
         for entry in entries_of_category:
             lines += _format_issue_section(entry)
@@ -86,10 +86,8 @@ def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"### {format_code_span(entry.id)}"
     yield ""
     yield from format_titled_block("Question", format_code_block(entry.question))
-    old_answer = format_code_block(_format_json(entry.old), "json")
-    yield from format_titled_block("Current golden answer", old_answer)
-    new_answer = format_code_block(_format_json(entry.new), "json")
-    yield from format_titled_block("Corrected golden answer", new_answer)
+    yield from _format_golden_answer("Current golden answer", entry.old)
+    yield from _format_golden_answer("Corrected golden answer", entry.new)
     if entry.reasons:
         reasons = format_code_block("\n\n".join(entry.reasons))
         yield from format_titled_block("Reason", reasons)
@@ -99,6 +97,10 @@ def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"**Resolved**: {decision}: {names}"
     yield ""
     yield f"**Runs**: {_describe_evidence(entry.evidence)}"
+
+
+def _format_golden_answer(title: str, answer: Any) -> Iterable[str]:
+    return format_titled_block(title, format_code_block(_format_json(answer), "json"))
 
 
 def _describe_evidence(evidence: Evidence) -> str:

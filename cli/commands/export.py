@@ -179,10 +179,7 @@ def export(
     if format == "native":
         _warn_of_missing_datasets(Path(out))
     if check:
-        from fcreview.exporters.inspect_log import check_and_count_log_copies
-
-        n_logs = check_and_count_log_copies(Path(out))
-        print_message(f"inspect_ai accepts {format_count(n_logs, 'log')}")
+        _check_log_copies(Path(out))
     if out != exports.STANDARD_OUTPUT:
         written = " and ".join(format_count(number, noun) for noun, number in counts.items())
         print_message(f"wrote {written} to {out}")
@@ -242,6 +239,14 @@ def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection
     if with_option not in (None, "content"):
         raise UsageError(f"--with {with_option} is invalid. Use --with content")
     return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), with_option is not None)
+
+
+def _check_log_copies(folder: Path) -> None:
+    """Read the exported logs with inspect_ai. Raises ExportError if it reads other results."""
+    from fcreview.exporters.inspect_log import check_and_count_log_copies
+
+    n_logs = check_and_count_log_copies(folder)
+    print_message(f"inspect_ai accepts {format_count(n_logs, 'log')}")
 
 
 def _warn_of_missing_datasets(exported_runs: Path) -> None:

@@ -469,8 +469,11 @@ class _JudgeJob:
 
         passing = [item for item, passes in labels.items() if passes]
         failing = [item for item, passes in labels.items() if not passes]
-        numbers = _alternate(passing, failing)[:max_examples]
+        chosen = _alternate(passing, failing)[:max_examples]
+        return self._read_examples(chosen, labels)
 
+    def _read_examples(self, numbers: Sequence[int], labels: Mapping[int, bool]) -> _ChosenExamples:
+        """Read the chosen items: their texts for the prompt, and their hashes for the setup."""
         contents = self.session.store.judgements.fetch_contents(numbers)
         examples = []
         labelled_items = []

@@ -157,13 +157,10 @@ def label(
         *other_names, last_name = options_of_review
         names = f"{', '.join(other_names)} and {last_name}"
         raise UsageError(f"pass ITEM and at least one of {names}")
-    resolves_nothing = verdict in ABSTENTIONS or (verdict is None and fault is None)
-    if adjudicate and resolves_nothing:
-        raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
-    if accept and golden_fix is None:
-        raise UsageError("--accept accepts a golden fix. Pass --golden-fix JSON")
-    if siblings and golden_fix is None:
-        raise UsageError("--siblings applies a golden fix to siblings. Pass --golden-fix JSON")
+    if adjudicate:
+        _check_resolution(verdict, fault)
+    if golden_fix is None:
+        _check_no_fix_is_needed(accepts_fix=accept, corrects_siblings=siblings)
     if siblings and adjudicate:
         raise UsageError("--adjudicate resolves a disagreement on one item. Omit --siblings")
 
@@ -181,6 +178,20 @@ def label(
     )
     with open_workspace(options) as session:
         _record_review(session, find_item_number(session, item, run), review_options, as_json)
+
+
+def _check_resolution(verdict: str | None, fault: str | None) -> None:
+    """Raise UsageError if an adjudication would leave the disagreement open."""
+    if verdict in ABSTENTIONS or (verdict is None and fault is None):
+        raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
+
+
+def _check_no_fix_is_needed(*, accepts_fix: bool, corrects_siblings: bool) -> None:
+    """Raise UsageError for options that have no effect without --golden-fix."""
+    if accepts_fix:
+        raise UsageError("--accept accepts a golden fix. Pass --golden-fix JSON")
+    if corrects_siblings:
+        raise UsageError("--siblings applies a golden fix to siblings. Pass --golden-fix JSON")
 
 
 def _record_review(

@@ -342,11 +342,11 @@ def show_team_status(
     team_workspace = _locate_workspace(path, workspace)
     with open_team_exchange(team_workspace) as exchange:
         server = exchange.connect()
+        link = exchange.link
         n_unsent = exchange.outbox.count_unsent_lines()
         problems = _list_team_problems(exchange, server, team_workspace)
         members = server.fetch_members()
-        link = exchange.link
-        own_membership = server.fetch_membership()
+        membership = server.fetch_membership()
 
     if as_json:
         emit_json(
@@ -354,7 +354,7 @@ def show_team_status(
                 "project": link.project,
                 "server": str(link.address),
                 "annotator": link.annotator,
-                "role": own_membership.role,
+                "role": membership.role,
                 "unsent": n_unsent,
                 "members": members,
                 "problems": problems,
@@ -363,8 +363,8 @@ def show_team_status(
         return
 
     unsent = format_count(n_unsent, "unsent review")
-    emit(f"{link.project} at {link.address} · reveal rule: {own_membership.reveal}")
-    emit(f"you are {format_cell(link.annotator)} ({own_membership.role}) · {unsent}")
+    emit(f"{link.project} at {link.address} · reveal rule: {membership.reveal}")
+    emit(f"you are {format_cell(link.annotator)} ({membership.role}) · {unsent}")
     _print_members(members)
     for problem in problems:
         emit(f"! {sanitize(problem)}")

@@ -142,9 +142,6 @@ class DecidingItems:
         return [*self.only_first, *self.only_second]
 
 
-NO_DECIDING_ITEMS = DecidingItems((), ())
-
-
 def find_deciding_items(items: Iterable[AlignedItem], first: int, second: int) -> DecidingItems:
     """Find the items that exactly one of two runs passes. `first` and `second` are the indexes of
     the runs.

@@ -298,10 +298,7 @@ def make_app(
             _configure_for_browser(app_session)
             app_session.start_options = start_options
         else:
-            # The first start is recorded only if no other annotator used the app before.
-            app_session.shows_welcome = switch is None and record_first_start()
-            app_session.save_theme = save_theme
-            record_recent_workspace(session.workspace.root.parent)
+            _configure_for_terminal(app_session, session, is_first_app=switch is None)
 
         from fcreview.tui.app import FcreviewApp
 
@@ -367,6 +364,18 @@ def _has_copy_of_lake_items(session: WorkspaceSession) -> bool:
     if session.workspace.lake is not None or session.options is None:
         return False
     return find_lake_location(session.options.paths) is not None
+
+
+def _configure_for_terminal(
+    app_session: Session, session: WorkspaceSession, *, is_first_app: bool
+) -> None:
+    """Let the app save its theme, and record its start.
+
+    A start is the first one only if no other annotator used the app before in this process.
+    """
+    app_session.shows_welcome = is_first_app and record_first_start()
+    app_session.save_theme = save_theme
+    record_recent_workspace(session.workspace.root.parent)
 
 
 def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:

@@ -761,15 +761,21 @@ def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[in
     """
     tied_runs: set[int] = set()
     for rows_of_dataset in _group_by_dataset(rows).values():
-        source = _choose_common_source(rows_of_dataset)
-        is_searched = 1 < len(rows_of_dataset) <= MAX_RANKED_RUNS
-        if source is None or not is_searched:
-            continue
-        numbers = [row.run for row in rows_of_dataset]
-        outcomes = session.store.analysis.fetch_outcomes_without_details(View(), numbers, source)
-        matrix = build_run_matrix([outcomes[number] for number in numbers])
-        tied_runs.update(numbers[ranked.run] for ranked in matrix.ranking if ranked.is_tied)
+        if 1 < len(rows_of_dataset) <= MAX_RANKED_RUNS:
+            tied_runs.update(_list_tied_runs_of_dataset(session, rows_of_dataset))
     return tied_runs
+
+
+def _list_tied_runs_of_dataset(session: WorkspaceSession, rows: Sequence[RunRow]) -> Iterator[int]:
+    source = _choose_common_source(rows)
+    if source is None:
+        return
+    numbers = [row.run for row in rows]
+    outcomes = session.store.analysis.fetch_outcomes_without_details(View(), numbers, source)
+    matrix = build_run_matrix([outcomes[number] for number in numbers])
+    for ranked in matrix.ranking:
+        if ranked.is_tied:
+            yield numbers[ranked.run]
 
 
 def _choose_common_source(rows: Sequence[RunRow]) -> VerdictSource | None:

@@ -375,13 +375,7 @@ async def run_server(
         make_server: Creates the server for a port. The port of a Unix socket is 0.
         announce_port: Called with the port when the server accepts connections.
     """
-    if address.socket_path is not None:
-        listener = open_unix_socket(address.socket_path)
-        port = 0
-    else:
-        listener = open_tcp_socket(address.host, address.port)
-        port = listener.getsockname()[1]
-
+    listener, port = _open_listener(address)
     server = make_server(port)
     runner = web.AppRunner(
         server.make_web_app(),
@@ -402,6 +396,15 @@ async def run_server(
         listener.close()
         if address.socket_path is not None:
             address.socket_path.unlink(missing_ok=True)
+
+
+def _open_listener(address: ListenAddress) -> tuple[socket.socket, int]:
+    """Open the socket of the server. Return it and its port, which is 0 for a Unix socket."""
+    if address.socket_path is not None:
+        return open_unix_socket(address.socket_path), 0
+    listener = open_tcp_socket(address.host, address.port)
+    # The system may have chosen the port.
+    return listener, listener.getsockname()[1]
 
 
 async def _run_until_signal(accepting: Coroutine[None, None, None]) -> None:

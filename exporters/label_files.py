@@ -300,7 +300,13 @@ def build_dataset_card(source: ExportSource) -> str:
 
     Write the labels first, because the card states their number.
     """
-    lines = [
+    lines = [*_list_card_metadata(source), *_list_card_text(source), ""]
+    return "\n".join(lines)
+
+
+def _list_card_metadata(source: ExportSource) -> Iterator[str]:
+    """Yield the block of YAML with which a card begins: tags, files and fields."""
+    yield from (
         "---",
         "pretty_name: Labels of function-calling runs",
         "tags:",
@@ -314,14 +320,17 @@ def build_dataset_card(source: ExportSource) -> str:
         f"    path: {DATA_FILE}",
         "dataset_info:",
         "  features:",
-    ]
+    )
     for feature_line in _format_struct_features(source.label_field_types):
-        lines.append(f"  {feature_line}")
+        yield f"  {feature_line}"
+    yield "---"
+    yield ""
 
+
+def _list_card_text(source: ExportSource) -> Iterator[str]:
+    """Yield the description of the labels, and the list of the runs."""
     n_labels = format_count(source.counts["label"], "label")
-    lines += [
-        "---",
-        "",
+    yield from (
         "# Labels of function-calling runs",
         "",
         f"The dataset has {n_labels}. A label has the official, recomputed and",
@@ -333,12 +342,10 @@ def build_dataset_card(source: ExportSource) -> str:
         "",
         "Runs:",
         "",
-    ]
+    )
     for row in source.runs:
         title = f"{row.info.full_title}, {row.run_name}"
-        lines.append(f"* {json.dumps(title, ensure_ascii=False)}")
-    lines.append("")
-    return "\n".join(lines)
+        yield f"* {json.dumps(title, ensure_ascii=False)}"
 
 
 def _format_struct_features(field_types: Mapping[str, DuckDBType]) -> Iterator[str]:

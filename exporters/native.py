@@ -83,11 +83,18 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
         "file": len(copied_files),
         "changed file": len(files.new_contents),
     }
+    for note in _list_omissions(runs, files, root):
+        source.print_note(note)
+
+
+def _list_omissions(
+    runs: Sequence[_RewrittenRun], files: _FilesToCopy, root: Path
+) -> Iterator[str]:
+    """Say what the copies lack: reviews and dataset files of each run, and outdated summaries."""
     for run in runs:
-        for message in _list_omission_messages(run, root):
-            source.print_note(message)
+        yield from _list_omissions_of_run(run, root)
     for path in files.stale_summaries:
-        source.print_note(
+        yield (
             f"{path.name} is omitted. Run the benchmark's own program to compute it from the new"
             " scores."
         )
@@ -191,7 +198,7 @@ def _find_folder_naming_run(plan: RunPlan) -> Path:
     return folder
 
 
-def _list_omission_messages(run: _RewrittenRun, root: Path) -> Iterator[str]:
+def _list_omissions_of_run(run: _RewrittenRun, root: Path) -> Iterator[str]:
     """Say which reviews and dataset files the copy of a run lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     if run.unrepresentable:

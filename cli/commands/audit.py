@@ -162,25 +162,26 @@ def _format_event_summary(event: dict[str, Any]) -> str:
     """
     if event["act"] == "retract":
         return f"retracts {event['retracts'][:SHORT_ID_LENGTH]}"
+    parts = [
+        _format_event_target(event),
+        _format_event_verdict(event),
+        _format_override(event),
+        *_list_event_details(event),
+    ]
+    return " · ".join(part for part in parts if part)
 
-    parts = [_format_event_target(event)]
-    verdict = _format_event_verdict(event)
-    if verdict:
-        parts.append(verdict)
-    override = _format_override(event)
-    if override:
-        parts.append(override)
 
+def _list_event_details(event: dict[str, Any]) -> Iterator[str]:
+    """Yield the fault, the tags and the golden fix of a review, as far as it has them."""
     if event["fault"]:
-        parts.append(f"fault: {event['fault']}")
+        yield f"fault: {event['fault']}"
     if event["tags"] is not None:
         tags = ", ".join(event["tags"]) or "(none)"
-        parts.append(f"tags {tags}")
+        yield f"tags {tags}"
     if event["golden_fix"] is not None:
-        parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
+        yield f"golden fix {to_json_text(event['golden_fix'])}"
     if event.get("golden_status"):
-        parts.append(_format_fix_status(event["golden_status"], event.get("golden_verdicts")))
-    return " · ".join(parts)
+        yield _format_fix_status(event["golden_status"], event.get("golden_verdicts"))
 
 
 def _format_fix_status(status: str, new_verdicts: Any) -> str:

@@ -119,16 +119,19 @@ def _print_matrix_json(
     # The verdicts of an item have the order of the ranking.
     run_numbers = [str(sides[ranked.run].row.run) for ranked in matrix.ranking]
     for item in matrix.items[:limit]:
-        emit_json(
-            {
-                "kind": "item",
-                **item.aligned_item.question_key._asdict(),
-                "passing": item.passing,
-                "failing": item.failing,
-                "upset": item.upset_score,
-                "verdicts": dict(zip(run_numbers, item.verdicts, strict=True)),
-            }
-        )
+        emit_json(_build_matrix_item_json(item, run_numbers))
+
+
+def _build_matrix_item_json(item: stats.MatrixItem, run_numbers: Sequence[str]) -> dict[str, Any]:
+    """Build the JSON object of an item. `run_numbers` are in the order of its verdicts."""
+    return {
+        "kind": "item",
+        **item.aligned_item.question_key._asdict(),
+        "passing": item.passing,
+        "failing": item.failing,
+        "upset": item.upset_score,
+        "verdicts": dict(zip(run_numbers, item.verdicts, strict=True)),
+    }
 
 
 def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:

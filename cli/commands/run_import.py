@@ -569,10 +569,7 @@ def _import_part(
         set_options_and_errata(plans, options, config, workspace)
 
     def save_score_counts(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
-        # Each batch is a temporary workspace, which numbers its runs in its own way.
-        for run, counts in _fetch_score_counts(workspace).items():
-            if run in lake_run_numbers:
-                scores[lake_run_numbers[run]] = counts
+        scores.update(_renumber_runs(_fetch_score_counts(workspace), lake_run_numbers))
 
     with Progress() as progress:
         lake = LakeImport(
@@ -592,6 +589,15 @@ def _import_part(
                 f"fcreview cannot write to the lake {location}: {error.strerror or error}"
             ) from error
     return summary, scores
+
+
+def _renumber_runs(scores: ScoresByRun, lake_run_numbers: dict[int, int]) -> ScoresByRun:
+    """Return the counts by the number of a run in the lake. Each batch of an import is a temporary
+    workspace, which numbers its runs in its own way.
+    """
+    return {
+        lake_run_numbers[run]: counts for run, counts in scores.items() if run in lake_run_numbers
+    }
 
 
 def _use_names_of_lake(summary: ImportSummary, location: str) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -185,23 +185,25 @@ def build_open_arguments(
         "where": where,
         "run": run,
     }
-
-    arguments = []
-    for name, value in values.items():
-        if value:
-            option_name = name.replace("_", "-")
-            arguments.append(f"--{option_name}={value}")
-    for folder in options.data or ():
-        arguments.append(f"--data={folder}")
-    for folder in options.score or ():
-        arguments.append(f"--score={folder}")
+    arguments = _format_options(values)
+    arguments += [f"--data={folder}" for folder in options.data or ()]
+    arguments += [f"--score={folder}" for folder in options.score or ()]
     if blind:
         arguments.append("--blind")
 
     # After `--`, a path that begins with `-` is no option.
     arguments.append("--")
-    for path in options.paths:
-        arguments.append(str(path))
+    arguments += [str(path) for path in options.paths]
+    return arguments
+
+
+def _format_options(values: Mapping[str, object]) -> list[str]:
+    """Return `--NAME=VALUE` for each option that has a value."""
+    arguments = []
+    for name, value in values.items():
+        if value:
+            option_name = name.replace("_", "-")
+            arguments.append(f"--{option_name}={value}")
     return arguments
 
 

@@ -98,18 +98,20 @@ class DownloadStore:
             return
         self.discard_expired_files()
         self._downloads[key] = download
-
-        files_of_annotator = []
-        for other in self._downloads.values():
-            if other.annotator == download.annotator and other.file is not None:
-                files_of_annotator.append(other)
-        for old_download in files_of_annotator[:-KEPT_FILES]:
-            old_download.discard_file(f"deleted, because {KEPT_FILES} newer exports are kept")
-
+        self._discard_old_files_of(download.annotator)
         while len(self._downloads) > MAX_KEYS:
             oldest_key = next(iter(self._downloads))
             oldest_download = self._downloads.pop(oldest_key)
             oldest_download.discard_file("expired")
+
+    def _discard_old_files_of(self, annotator: str) -> None:
+        """Discard all files of an annotator except the newest."""
+        with_file = []
+        for download in self._downloads.values():
+            if download.annotator == annotator and download.file is not None:
+                with_file.append(download)
+        for download in with_file[:-KEPT_FILES]:
+            download.discard_file(f"deleted, because {KEPT_FILES} newer exports are kept")
 
 
 @dataclass(slots=True)

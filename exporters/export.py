@@ -216,19 +216,21 @@ def _remove_old_temporary_files(target: Path) -> None:
     prefix = _build_temporary_prefix(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
-            is_temporary = entry.name.startswith(prefix) and entry.name.endswith(TEMPORARY_SUFFIX)
-            if not is_temporary:
+            if not _is_left_over(entry.name, prefix):
                 continue
-            process_id, _, _ = entry.name.removeprefix(prefix).partition(".")
-            # A running process still writes its file.
-            if not process_id.isdigit() or _is_process_running(int(process_id)):
-                continue
-
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
                 with contextlib.suppress(OSError):
                     Path(entry.path).unlink()
+
+
+def _is_left_over(name: str, prefix: str) -> bool:
+    """Whether a temporary file has this name, and its process no longer runs."""
+    if not (name.startswith(prefix) and name.endswith(TEMPORARY_SUFFIX)):
+        return False
+    process_id, _, _ = name.removeprefix(prefix).partition(".")
+    return process_id.isdigit() and not _is_process_running(int(process_id))
 
 
 def _is_process_running(process_id: int) -> bool:

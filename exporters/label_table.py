@@ -95,6 +95,21 @@ def _split_cells(text: str, delimiter: str) -> list[list[str]]:
     return rows or [[]]
 
 
+def _find_columns(cells: Sequence[str]) -> dict[str, int]:
+    """Return the position of each column that has a name. Raises ValueError for a repeated name."""
+    columns: dict[str, int] = {}
+    repeated_names = set()
+    for position, cell in enumerate(cells):
+        name = cell.strip()
+        if name in columns:
+            repeated_names.add(name)
+        if name:
+            columns[name] = position
+    if repeated_names:
+        raise ValueError(f"the first row has several columns {min(repeated_names)!a}")
+    return columns
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     columns: Mapping[str, int]  # position by name
@@ -105,17 +120,7 @@ class _Table:
 
         Raises ValueError if a name occurs twice, or if no column can contain a review.
         """
-        columns: dict[str, int] = {}
-        repeated_names = set()
-        for position, cell in enumerate(cells):
-            name = cell.strip()
-            if name in columns:
-                repeated_names.add(name)
-            if name:
-                columns[name] = position
-        if repeated_names:
-            raise ValueError(f"the first row has several columns {min(repeated_names)!a}")
-
+        columns = _find_columns(cells)
         can_contain_review = REVIEWS_COLUMN in columns or columns.keys() & set(REVIEW_FIELDS)
         if not can_contain_review:
             names = ", ".join((REVIEWS_COLUMN, *REVIEW_FIELDS))

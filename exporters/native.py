@@ -177,16 +177,18 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
 
     folder_above = common.parent
     is_root = folder_above == Path(folder_above.anchor)
-    if is_root:
-        return common
+    if not is_root and _has_dataset_beside(plans, common):
+        return folder_above
+    return common
+
+
+def _has_dataset_beside(plans: Sequence[RunPlan], folder: Path) -> bool:
+    """Whether a run has a dataset file next to the folder, so not in the folder itself."""
     for plan in plans:
         for path in plan.data:
-            is_next_to_folder = path.is_relative_to(folder_above) and not path.is_relative_to(
-                common
-            )
-            if is_next_to_folder:
-                return folder_above
-    return common
+            if path.is_relative_to(folder.parent) and not path.is_relative_to(folder):
+                return True
+    return False
 
 
 def _find_folder_naming_run(plan: RunPlan) -> Path:

@@ -6,6 +6,7 @@ fcreview.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -66,13 +67,21 @@ def _make_completable_command(name: str, typer_command: Any) -> CompletableComma
 
     options = {"--help"}
     for command in (typer_command, *subcommands):
-        for parameter in command.params:
-            if not getattr(parameter, "hidden", False):
-                options.update(name for name in parameter.opts if name.startswith("--"))
+        options.update(_list_long_options(command))
 
     subcommand_names = [subcommand.name or "" for subcommand in subcommands]
     summary = (typer_command.help or "").partition("\n")[0]
     return CompletableCommand(name, summary=summary, words=subcommand_names + sorted(options))
+
+
+def _list_long_options(command: Any) -> Iterator[str]:
+    """Yield the names such as `--limit` that the help of a command shows."""
+    for parameter in command.params:
+        if getattr(parameter, "hidden", False):
+            continue
+        for name in parameter.opts:
+            if name.startswith("--"):
+                yield name
 
 
 def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = False) -> str:

@@ -5,7 +5,7 @@ differences and sibling questions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from fcreview.exporters.golden_patch import (
 from fcreview.golden_audit.score import Suspect, rank_suspects
 from fcreview.golden_audit.siblings import SiblingQuestion, group_siblings
 from fcreview.model.golden_fix import find_question_key
+from fcreview.model.item import Verdict
 from fcreview.model.review import ItemKey, QuestionKey
 from fcreview.store.golden_fix_effect import RunEffect, measure_run_effects
 from fcreview.store.rows import QueueRow, View
@@ -129,16 +130,22 @@ class EvidenceReader:
         """
         n_answers: Counter[str] = Counter()
         n_passing: Counter[str] = Counter()
+        for verdict in self._read_judge_verdicts(rows):
+            judge = verdict.by or JUDGE
+            n_answers[judge] += 1
+            if verdict.value:
+                n_passing[judge] += 1
+        return [JudgeCount(judge, n_passing[judge], count) for judge, count in n_answers.items()]
+
+    def _read_judge_verdicts(self, rows: Sequence[QueueRow]) -> Iterator[Verdict]:
+        """Read the verdicts of judges on pass or fail."""
         for row in rows:
+            # Only the items that a judge has judged are read completely.
             if row.judge is None:
                 continue
             for verdict in self._source.store.read_detail(row.item).item.verdicts:
                 if verdict.source == JUDGE and isinstance(verdict.value, bool):
-                    judge = verdict.by or JUDGE
-                    n_answers[judge] += 1
-                    if verdict.value:
-                        n_passing[judge] += 1
-        return [JudgeCount(judge, n_passing[judge], count) for judge, count in n_answers.items()]
+                    yield verdict
 
     @staticmethod
     def _get_question_key(fix: ResolvedFix) -> QuestionKey:

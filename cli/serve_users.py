@@ -274,7 +274,7 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
 
 
 def _parse_password_hash(value: Any) -> PasswordHash:
-    """Raises ValueError for anything else than the text of a password hash."""
+    """Parse the text of a password hash. Raises ValueError for anything else."""
     if not isinstance(value, str):
         raise ValueError("a password hash is a string")
     return PasswordHash.parse(value)

@@ -307,7 +307,8 @@ def write_kto_rows(source: ExportSource, out: Sink) -> None:
     writer = _RowWriter(source, "kto", out)
     written_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source, writer.facts):
-        for example in _list_kto_examples(item, options, writer.facts):
+        writer.facts.unclear_replies += _is_wrong_reply_unclear(item)
+        for example in _list_kto_examples(item, options):
             content = _make_kto_content(example, options)
             digest = _hash_row(content, item)
             if digest in written_rows:
@@ -381,9 +382,7 @@ class _LabelledReply:
         return "golden" if self.is_corrected else "model"
 
 
-def _list_kto_examples(
-    item: _ReviewedItem, options: TrainingOptions, facts: RowFacts
-) -> list[_LabelledReply]:
+def _list_kto_examples(item: _ReviewedItem, options: TrainingOptions) -> list[_LabelledReply]:
     """Return the replies of an item that are known to be right or wrong: none, one, or the
     corrected golden reply and a wrong one.
     """
@@ -397,13 +396,20 @@ def _list_kto_examples(
         examples.append(_LabelledReply(right_messages, is_right=True))
 
     if item.passes is False and item.is_reply_wrong:
-        wrong_messages = _select_wrong_messages(item, facts)
+        wrong_messages = _select_wrong_messages(item)
         if wrong_messages is not None:
             examples.append(_LabelledReply(wrong_messages, is_right=False))
     return examples
 
 
-def _select_wrong_messages(item: _ReviewedItem, facts: RowFacts) -> list[ChatMessage] | None:
+def _is_wrong_reply_unclear(item: _ReviewedItem) -> bool:
+    """Whether a wrong conversation has several replies, so that nobody knows which is wrong."""
+    if item.passes is not False or not item.is_reply_wrong:
+        return False
+    return not _ends_with_only_reply(_drop_messages_hidden_from_model(item.messages))
+
+
+def _select_wrong_messages(item: _ReviewedItem) -> list[ChatMessage] | None:
     """Return the conversation of a failing item up to the wrong reply.
 
     None if the wrong reply is unknown or incomplete, or if it is right by the corrected golden
@@ -411,10 +417,7 @@ def _select_wrong_messages(item: _ReviewedItem, facts: RowFacts) -> list[ChatMes
     """
     messages = _drop_messages_hidden_from_model(item.messages)
     if not _ends_with_only_reply(messages):
-        # Nobody knows which of several replies is wrong.
-        facts.unclear_replies += 1
         return None
-
     reply = messages[-1]
     if not _is_complete_reply(reply) or _is_corrected_reply(item, reply):
         return None

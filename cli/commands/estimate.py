@@ -452,18 +452,21 @@ def _explain_plan(first_plan: FirstPlan | None) -> Iterator[str]:
 def _print_plan_of_metric(estimate: MetricEstimate) -> None:
     """Print how many more labels a metric needs for each width of its interval."""
     heads = [f"plan for {format_cell(estimate.name)}", "further labels"]
-    rows = []
-    for goal in estimate.plan:
-        rows.append([_describe_goal(goal), _format_planned_labels(goal.labels)])
-
     has_judges = any(goal.with_judges is not None for goal in estimate.plan)
     if has_judges:
         heads.append("with judges")
-        for row, goal in zip(rows, estimate.plan, strict=True):
-            row.append(_format_planned_labels(goal.with_judges))
+    rows = [_format_goal_cells(goal, has_judges=has_judges) for goal in estimate.plan]
 
     emit()
     print_table(heads, rows, right_aligned=(1, 2) if has_judges else (1,))
+
+
+def _format_goal_cells(goal: PlannedLabels, *, has_judges: bool) -> list[str]:
+    """Return a row of the plan. Only with judges, it has their number of labels."""
+    cells = [_describe_goal(goal), _format_planned_labels(goal.labels)]
+    if has_judges:
+        cells.append(_format_planned_labels(goal.with_judges))
+    return cells
 
 
 def _describe_goal(goal: PlannedLabels) -> str:

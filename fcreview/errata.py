@@ -244,15 +244,12 @@ def parse_errata(raw: bytes, file_name: str = "") -> Errata:
     rules: list[EquivalenceRule] = []
     for number, record in _parse_json_lines(body, file_name, first_number=2):
         with _add_location_to_errors(file_name, number):
-            kind = record.get("kind")
-            if kind == "rule":
-                rules.append(EquivalenceRule.from_json(record))
-            elif kind == "golden":
-                entry = ErrataEntry.from_json(record, number)
-                _raise_if_corrected_twice(entry, entries)
-                entries[entry.key] = entry
+            parsed = _parse_record(record, number)
+            if isinstance(parsed, EquivalenceRule):
+                rules.append(parsed)
             else:
-                raise ErrataError(f"the field kind must be golden or rule, not {kind!r}")
+                _raise_if_corrected_twice(parsed, entries)
+                entries[parsed.key] = parsed
 
     return Errata(
         entries,
@@ -262,6 +259,16 @@ def parse_errata(raw: bytes, file_name: str = "") -> Errata:
         who=str(header.get("who", "")),
         path=file_name,
     )
+
+
+def _parse_record(record: dict[str, Any], number: int) -> ErrataEntry | EquivalenceRule:
+    """Parse a line of an errata file, of which `number` is the line number."""
+    kind = record.get("kind")
+    if kind == "golden":
+        return ErrataEntry.from_json(record, number)
+    if kind == "rule":
+        return EquivalenceRule.from_json(record)
+    raise ErrataError(f"the field kind must be golden or rule, not {kind!r}")
 
 
 def _parse_header(line: bytes, file_name: str) -> dict[str, Any]:

@@ -880,12 +880,14 @@ def _describe_ungrounded_value(
     unused_numbers = _list_unused_numbers(question_text, evidence)
     if not unused_numbers:
         return Reason("ungrounded", strength=0.6, text=text, function=function)
-    first_number = unused_numbers[0]
-    shown_number = to_json_text(int(first_number) if first_number.is_integer() else first_number)
-    text_with_number = (
-        f"{text}, but the golden answer does not use {shown_number} from the question"
-    )
-    return Reason("ungrounded", strength=1.0, text=text_with_number, function=function)
+    shown_number = _format_number(unused_numbers[0])
+    text += f", but the golden answer does not use {shown_number} from the question"
+    return Reason("ungrounded", strength=1.0, text=text, function=function)
+
+
+def _format_number(number: float) -> str:
+    """Return the text of a number, of a whole number without decimals."""
+    return to_json_text(int(number) if number.is_integer() else number)
 
 
 def _list_unused_numbers(question_text: TextContent, evidence: QuestionEvidence) -> list[float]:

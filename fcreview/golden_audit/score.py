@@ -273,17 +273,17 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
         return []
 
     weights = evidence.run_weights
-    explained_runs: list[int] = []
-    for answer in explained_answers:
-        explained_runs += answer.runs
-    explanations = _merge_explanations(explained_answers)
     main_explanation = max(
-        explanations, key=lambda explanation: weights.compute_weight_share(set(explanation.runs))
+        _merge_explanations(explained_answers),
+        key=lambda explanation: weights.compute_weight_share(set(explanation.runs)),
     )
-
     example = main_explanation.example
     runs = sorted(set(main_explanation.runs))
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
+
+    explained_runs: list[int] = []
+    for answer in explained_answers:
+        explained_runs += answer.runs
     reason = Reason(
         "explained",
         strength=weights.compute_weight_share(explained_runs),

@@ -263,15 +263,16 @@ def _check_items(run: CheckedRun) -> CheckLine:
     if fact is not None and fact.reason:
         scope = f" ({fact.reason})"
 
-    if not counts.n_not_run:
-        detail = f"{counts.n_items:,} of {counts.n_expected:,}{scope}"
-        return CheckLine("items", state="ok", detail=detail, count=0, expected=counts.n_expected)
-    detail = (
-        f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}. List them with"
-        " fcreview items --not-run"
-    )
+    state: LineState = "ok"
+    detail = f"{counts.n_items:,} of {counts.n_expected:,}{scope}"
+    if counts.n_not_run:
+        state = "problem"
+        detail = (
+            f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}. List them with"
+            " fcreview items --not-run"
+        )
     return CheckLine(
-        "items", state="problem", detail=detail, count=counts.n_not_run, expected=counts.n_expected
+        "items", state=state, detail=detail, count=counts.n_not_run, expected=counts.n_expected
     )
 
 
@@ -370,35 +371,28 @@ def _check_other_replies(run: CheckedRun) -> CheckLine:
     dropped all official verdicts. Then only the fact `scores_of_other_replies` has their number.
     """
     counts = run.counts
-    where = OTHER_REPLY_FILTER if counts.n_other_reply else ""
     fact = run.facts.get("scores_of_other_replies")
     if fact is not None and isinstance(fact.value, int) and fact.value > 0:
         detail = f"{fact.reason}, so the official verdicts are unknown"
-        return CheckLine(
-            "other_reply",
-            state="problem",
-            detail=detail,
-            count=fact.value,
-            expected=counts.n_items,
-            where=where,
-        )
-
+        return _report_other_replies(counts, fact.value, detail)
     if counts.n_other_reply:
-        detail = (
-            f"{format_count(counts.n_other_reply, 'score entry', 'score entries')} quote another"
-            " reply"
-        )
-        return CheckLine(
-            "other_reply",
-            state="problem",
-            detail=detail,
-            count=counts.n_other_reply,
-            expected=counts.n_items,
-            where=where,
-        )
+        entries = format_count(counts.n_other_reply, "score entry", "score entries")
+        return _report_other_replies(counts, counts.n_other_reply, f"{entries} quote another reply")
     if not counts.n_official:
         return CheckLine("other_reply", state="unknown", detail="no official verdicts")
     return CheckLine("other_reply", state="ok", detail="none", count=0, expected=counts.n_items)
+
+
+def _report_other_replies(counts: RunCounts, n_other: int, detail: str) -> CheckLine:
+    """Return the line of a problem. `n_other`: number of scores that quote another reply."""
+    return CheckLine(
+        "other_reply",
+        state="problem",
+        detail=detail,
+        count=n_other,
+        expected=counts.n_items,
+        where=OTHER_REPLY_FILTER if counts.n_other_reply else "",
+    )
 
 
 def _check_scored_twice(counts: RunCounts) -> CheckLine:

@@ -17,7 +17,7 @@ annotator has given are therefore possible, even if annotators gave only a few a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -344,14 +344,8 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
     An answer of 0 is more often wrong if no other answer is 0. The text is empty if there is no
     other answer.
     """
-    positions_by_chain: dict[str, list[int]] = {}
-    for position, item in enumerate(items):
-        chain = get_chain_id(item)
-        if chain is not None and isinstance(answers[position], (int, float)):
-            positions_by_chain.setdefault(chain, []).append(position)
-
     contexts = [""] * len(items)
-    for positions in positions_by_chain.values():
+    for positions in _group_numbers_by_chain(items, answers):
         for position in positions:
             other_answers = [answers[other] for other in positions if other != position]
             if not other_answers:
@@ -359,6 +353,18 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
             is_any_zero = not all(other_answers)
             contexts[position] = "another answer is 0" if is_any_zero else "no other answer is 0"
     return contexts
+
+
+def _group_numbers_by_chain(
+    items: Sequence[ScoredItem], answers: Sequence[Any]
+) -> Collection[list[int]]:
+    """Return the positions of the items of each chain of calls whose answers are numbers."""
+    positions_by_chain: dict[str, list[int]] = {}
+    for position, item in enumerate(items):
+        chain = get_chain_id(item)
+        if chain is not None and isinstance(answers[position], (int, float)):
+            positions_by_chain.setdefault(chain, []).append(position)
+    return positions_by_chain.values()
 
 
 def replace_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:

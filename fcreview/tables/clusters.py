@@ -249,16 +249,19 @@ def _name_rows(rows: Sequence[ClusterRow], grouping: Grouping) -> list[GroupName
         else:
             names.append(_name_single_cluster(row.cluster, grouping))
 
-    counts = Counter(name.name for name in names if name.code)
+    n_by_meaning = Counter(name.name for name in names if name.code)
     distinct_names = []
     for name in names:
-        if name.code and counts[name.name] > 1:
-            first_word = re.split(r"[_:\W]", name.code, maxsplit=1)[0]
-            meaning = name.name[:1].lower() + name.name[1:]
-            distinct_names.append(GroupName(f"{first_word}: {meaning}", name.code))
-        else:
-            distinct_names.append(name)
+        is_shared = bool(name.code) and n_by_meaning[name.name] > 1
+        distinct_names.append(_add_first_word(name) if is_shared else name)
     return distinct_names
+
+
+def _add_first_word(name: GroupName) -> GroupName:
+    """Put the first word of the error type before the meaning."""
+    first_word = re.split(r"[_:\W]", name.code, maxsplit=1)[0]
+    meaning = name.name[:1].lower() + name.name[1:]
+    return GroupName(f"{first_word}: {meaning}", name.code)
 
 
 def name_group_by_meaning(group: ClusterGroup, grouping: Grouping) -> GroupName:
@@ -349,17 +352,23 @@ def build_failure_table(
     largest = max((group.count for group in groups), default=1)
     rows = []
     for group in groups:
-        name = name_group(group, grouping)
-        cells = [
-            _make_count_cell(group.count, is_group=True),
-            Cell(format_share(group.count, n_failures)),
-            Cell(name, "strong"),
-            Cell(_join_ids(_select_example_ids(group)), "dim"),
-        ]
-        explanation = "\n".join(_explain_failure_row(group, grouping, name))
-        rows.append(Row(cells, graphic=Bar(group.count / largest), explanation=explanation))
+        bar = Bar(group.count / largest)
+        rows.append(_build_failure_row(group, grouping, n_failures, bar))
         rows += [_make_subgroup_row(part) for part in _find_subgroups(group, grouping)]
     return Table(columns, rows, graphic_at=BAR_COLUMN, explained_column=NAME_COLUMN)
+
+
+def _build_failure_row(group: ClusterGroup, grouping: Grouping, n_failures: int, bar: Bar) -> Row:
+    """Return the row of a group: its count, its share of all failing items, its name and ids."""
+    name = name_group(group, grouping)
+    cells = [
+        _make_count_cell(group.count, is_group=True),
+        Cell(format_share(group.count, n_failures)),
+        Cell(name, "strong"),
+        Cell(_join_ids(_select_example_ids(group)), "dim"),
+    ]
+    explanation = "\n".join(_explain_failure_row(group, grouping, name))
+    return Row(cells, graphic=bar, explanation=explanation)
 
 
 def _explain_failure_row(group: ClusterGroup, grouping: Grouping, name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.model.metric import MetricUnit, OwnScore
@@ -70,18 +70,23 @@ def describe_source_strata(sources: SourceStrata) -> list[str]:
     if sources.strata:
         lines.append(f"strata: {_format_strata(sources)}")
 
-    # Sources with the same reason share a line.
+    # Sources with the same reason share a line. The common reason is in the first line.
     names_by_reason: dict[str, list[str]] = {}
     for use in sources.uses:
         if not use.is_used and use.why != sources.why:
             names_by_reason.setdefault(use.why, []).append(sanitize(use.name))
     for reason, names in names_by_reason.items():
-        listed = ", ".join(names[:MAX_LISTED_SOURCES])
-        n_more = len(names) - MAX_LISTED_SOURCES
-        if n_more > 0:
-            listed += f" and {n_more:,} more"
-        lines.append(f"not used: {listed}. {sanitize(reason)}")
+        lines.append(f"not used: {_list_first_names(names)}. {sanitize(reason)}")
     return lines
+
+
+def _list_first_names(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    listed = ", ".join(names[:MAX_LISTED_SOURCES])
+    n_more = len(names) - MAX_LISTED_SOURCES
+    if n_more > 0:
+        return f"{listed} and {n_more:,} more"
+    return listed
 
 
 def summarize_source_strata(sources: SourceStrata) -> str:
@@ -238,26 +243,17 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
         half_width: Half the width of the wanted interval, in percentage points.
     """
     names = [_AccuracyColumn(Column("run", cut="run name", min_cells=12), _make_name_cell)]
-    passed = [
-        _AccuracyColumn(Column("items passed", align_right=True, priority=3), _make_passed_cell),
-        _AccuracyColumn(
-            Column(SHORT_ITEMS_PASSED_ESTIMATE_TITLE, priority=4), _make_passed_estimate_cell
-        ),
-    ]
     own = _list_own_columns(runs)
-    has_own_estimates = any(row.leads_with_own_metric for row in runs)
     goal = format_labels_goal(half_width)
     needed = _AccuracyColumn(Column(goal, align_right=True, min_cells=12), _needed_cell)
 
     # The graphic of the interval comes before the column of the needed labels.
+    has_own_estimates = any(row.leads_with_own_metric for row in runs)
     if has_own_estimates:
-        columns = [*names, *own, needed, *passed]
+        columns = [*names, *own, needed, *_list_passed_columns(priority=3, estimate_priority=4)]
     else:
-        always_shown = [
-            replace(column, column=replace(column.column, priority=ALWAYS_SHOWN))
-            for column in passed
-        ]
-        columns = [*names, *own, *always_shown, needed]
+        passed = _list_passed_columns(priority=ALWAYS_SHOWN, estimate_priority=ALWAYS_SHOWN)
+        columns = [*names, *own, *passed, needed]
     graphic_at = columns.index(needed)
 
     rows = []
@@ -265,6 +261,16 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
         cells = [column.make_cell(row) for column in columns]
         rows.append(Row(cells, graphic=_make_whisker(row)))
     return Table([column.column for column in columns], rows, graphic_at=graphic_at)
+
+
+def _list_passed_columns(priority: int, estimate_priority: int) -> list[_AccuracyColumn]:
+    """Return the columns of the share of items passed and of its estimate."""
+    passed = Column("items passed", align_right=True, priority=priority)
+    estimate = Column(SHORT_ITEMS_PASSED_ESTIMATE_TITLE, priority=estimate_priority)
+    return [
+        _AccuracyColumn(passed, _make_passed_cell),
+        _AccuracyColumn(estimate, _make_passed_estimate_cell),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

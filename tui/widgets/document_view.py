@@ -222,10 +222,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         if self.size:
             layout.top = layout.clamp_top(top)
         else:
-            # A hidden view has no size. When it is shown again, its size differs from this one, so
-            # that the document is laid out.
             layout.top = top
-            self._drawn_size = self.size
         self.document_layout = layout
         self.cursor = cursor
         self._revealed = []
@@ -275,6 +272,10 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     def redraw(self) -> None:
         """Draw the rows that differ from the screen. Drawing less helps on a slow connection."""
         if not self.size:
+            # A hidden view has no size. When it is shown again, its first frame must not have the
+            # rows that were drawn before.
+            self._drawn_size = self.size
+            self.refresh()
             return
         if self._drawn_size != self.size:
             self._fit_to_size()

@@ -29,6 +29,7 @@ from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.examples import split_by_form
 from tests.store.factory import Imported
+from tests.tui.conftest import screen_lines
 from tests.tui.key_input import send_keys, wait_until
 from tests.tui.screens.split.pane_facts import (
     TWO,
@@ -214,6 +215,53 @@ async def test_item_of_the_list_before_is_hidden_while_the_next_one_is_read(
         assert header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_7"
         assert "city 7" in "".join(strip.text for strip in item.text._strips)
         assert watcher.reviewed == read_verdicts(watcher.store) == []
+
+
+async def test_item_of_the_list_before_appears_in_no_frame_after_an_empty_list(
+    imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the list takes long, its rows and the item beside it disappear. When the rows are there,
+    the item before must not appear again for one frame.
+    """
+    monkeypatch.setattr(queue_pane, "HIDE_DELAY", 0)
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        item = split_view(watcher.app).item_pane
+        assert item is not None
+        queue = queue_screen(watcher.app).query_one(QueuePane)
+        load_page, read_item = queue._loader.load_page, item._prefetcher.read_item
+        can_load_page, can_read_item = asyncio.Event(), asyncio.Event()
+
+        async def load_page_slowly(request: QueueRequest) -> QueuePage:
+            await can_load_page.wait()
+            return await load_page(request)
+
+        async def read_item_slowly(
+            number: int, previous: DisplayedItem | None = None
+        ) -> DisplayedItem:
+            await can_read_item.wait()
+            return await read_item(number, previous)
+
+        queue._loader.load_page = load_page_slowly  # type: ignore[method-assign]
+        item._prefetcher.read_item = read_item_slowly  # type: ignore[method-assign]
+        frames: list[str] = []
+        draw_frame = watcher.app.screen._compositor_refresh
+
+        def record_frame() -> None:
+            draw_frame()
+            frames.append("\n".join(screen_lines(watcher.app)))
+
+        watcher.app.screen._compositor_refresh = record_frame  # type: ignore[method-assign]
+        queue_screen(watcher.app).state.search = "city 7"
+        queue.load_view(CursorPosition())
+        await wait_until(lambda: not item.size)
+        frames.clear()
+        can_load_page.set()
+        await wait_until(lambda: bool(frames) and "Reading the item" in frames[-1])
+        can_read_item.set()
+        await watcher.wait()
+
+        assert not [frame for frame in frames if "city 0" in frame]
+        assert "city 7?" in frames[-1]
 
 
 async def test_item_focused_as_soon_as_the_list_has_changed_is_that_of_the_list(

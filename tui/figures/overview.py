@@ -159,35 +159,58 @@ def add_checks(overview: Overview, view: View, store: Store) -> Overview:  # noq
 
 
 def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
-    """Add to the overview how far the queue files are reviewed, and how many disagreements are
-    open.
+    """Add how far the queue files are reviewed, and how many disagreements are open.
 
-    In blind mode, it gets only the annotator's own progress.
+    In blind mode, this is only the annotator's own progress.
     """
-    only_annotator = overview.annotator if overview.blind else None
+    queue_files = _read_queue_files(overview, store)
     queues: list[QueueProgress] = []
-    sampled_keys: set[RunKey] = set()
+    for queue_file in queue_files:
+        queues += queue_file.progress
+
+    n_disagreements = None
+    if not overview.blind:
+        n_disagreements = len(store.analysis.fetch_disagreements(view))
+    return replace(
+        overview,
+        queues=queues,
+        n_disagreements=n_disagreements,
+        sampled_runs=_find_sampled_runs(overview.runs, queue_files),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _QueueFileProgress:
+    progress: Sequence[QueueProgress]
+    """Progress of each annotator. In blind mode, only that of the reader."""
+    sampled_keys: frozenset[RunKey]
+    """Runs from which the items were drawn, if the queue is a random sample."""
+
+
+def _read_queue_files(overview: Overview, store: Store) -> list[_QueueFileProgress]:
+    """Read the queue files of the workspace, without those that cannot be read."""
+    only_annotator = overview.annotator if overview.blind else None
+    queue_files = []
     for name in list_queue_names(store.workspace):
         try:
             shares = store.measure_queue_progress(name, only_annotator)
             design = read_queue(store.workspace, name).design
         except QueueError:
-            # The overview omits a queue file that cannot be read.
             continue
-        queues += [QueueProgress(name, share) for share in shares]
-        # The design of a random sample names the runs from which the items were drawn.
-        sampled_keys.update(_run_key_from_json(fields) for fields in design.runs)
+        progress = [QueueProgress(name, share) for share in shares]
+        sampled_keys = frozenset(_run_key_from_json(fields) for fields in design.runs)
+        queue_files.append(_QueueFileProgress(progress, sampled_keys))
+    return queue_files
 
-    n_disagreements = None
-    if not overview.blind:
-        n_disagreements = len(store.analysis.fetch_disagreements(view))
-    sampled_runs = [run.run for run in overview.runs if _run_key(run) in sampled_keys]
-    return replace(
-        overview,
-        queues=queues,
-        n_disagreements=n_disagreements,
-        sampled_runs=frozenset(sampled_runs),
-    )
+
+def _find_sampled_runs(
+    runs: Sequence[RunRow], queue_files: Sequence[_QueueFileProgress]
+) -> frozenset[int]:
+    """Return the numbers of the runs from which a queue file has a sample."""
+    sampled_keys: set[RunKey] = set()
+    for queue_file in queue_files:
+        sampled_keys |= queue_file.sampled_keys
+    return frozenset(run.run for run in runs if _run_key(run) in sampled_keys)
 
 
 RunKey = tuple[str, ...]
@@ -365,35 +388,36 @@ def build_run_table(
     `first_category_index` is the index of the first visible one. Blind mode shows only the
     annotator's progress instead of the rates.
     """
-    labels = format_run_names(overview.runs)
-    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
-        return _lay_out_blind_run_table(runs, labels, longest_name, cells)
+        return _lay_out_blind_run_table(overview, runs, cells)
 
-    # A narrow table has shorter names and no bar.
     is_wide = cells >= WIDE_TABLE_CELLS
-    max_name = MAX_NAME_CELLS if is_wide else MAX_NARROW_NAME_CELLS
-    name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
-    columns_before_bar = [
-        _name_column(labels, runs, name_cells, style="strong"),
-        *_list_own_score_columns(runs, overview),
-        _overall_rate_column(runs),
-    ]
-    bar_column = _overall_bar_column(RATE_BAR_CELLS if is_wide else 0)
-    columns_after_bar = _list_extra_columns(runs)
-    columns = [*columns_before_bar, bar_column, *columns_after_bar]
-
+    columns = _list_columns_before_categories(overview, runs, is_wide=is_wide, has_bar=is_wide)
     categories = list_categories_by_size(runs)[first_category_index:]
     category_columns = _list_category_columns(categories, _measure_room_beside(columns, cells))
     n_hidden_categories = len(categories) - len(category_columns)
+
     if is_wide and n_hidden_categories:
         # Rates of categories say more than the bar. With titles on two lines, more of them fit.
-        columns = [*columns_before_bar, _overall_bar_column(0), *columns_after_bar]
-        room = _measure_room_beside(columns, cells)
-        return _lay_out_run_table_with_long_titles(columns, categories, runs, room)
+        columns = _list_columns_before_categories(overview, runs, is_wide=True, has_bar=False)
+        return _lay_out_run_table_with_long_titles(columns, categories, runs, cells)
 
     table = lay_out_fixed_columns(columns + category_columns, runs)
     return RunTable(table.heading, table.rows, n_hidden_categories)
+
+
+def _list_columns_before_categories(
+    overview: Overview, runs: Sequence[RunRow], *, is_wide: bool, has_bar: bool
+) -> list[FixedColumn[RunRow]]:
+    """Return the columns with the name, the scores and further counts of each run."""
+    # A narrow table has shorter names.
+    max_name = MAX_NAME_CELLS if is_wide else MAX_NARROW_NAME_CELLS
+    columns = [_name_column(overview, runs, max_name, style="strong")]
+    columns += _list_own_score_columns(runs, overview)
+    columns.append(_overall_rate_column(runs))
+    columns.append(_overall_bar_column(RATE_BAR_CELLS if has_bar else 0))
+    columns += _list_extra_columns(runs)
+    return columns
 
 
 def _measure_room_beside(columns: Sequence[FixedColumn[RunRow]], cells: int) -> int:
@@ -405,47 +429,50 @@ def _lay_out_run_table_with_long_titles(
     columns: Sequence[FixedColumn[RunRow]],
     categories: Sequence[str],
     runs: Sequence[RunRow],
-    room: int,
+    cells: int,
 ) -> RunTable:
     """Lay out the table of runs with titles of categories on two lines: `live_` above
     `irrelevance`.
 
-    `room`: width of the columns of categories, in cells.
+    `columns` stand before the categories. `cells` is the width of the table.
     """
-    upper_columns = [replace(column, title="") for column in columns]
-    lower_columns = list(columns)
-    short_names = shorten_ids(categories, MAX_CATEGORY_CELLS)
-    used_cells = 0
-    for name in categories:
-        title = _split_category_title(short_names.get(name, sanitize(name)))
-        column = FixedColumn(
-            title.lower.center(title.width),
-            title.width,
-            partial(_category_cell, name, title.width),
-            gap=" ",
-        )
-        used_cells += fixed_columns_width([column])
-        if used_cells > room:
-            break
-        lower_columns.append(column)
-        upper_columns.append(replace(column, title=title.upper.center(title.width)))
+    titles = _choose_split_titles(categories, _measure_room_beside(columns, cells))
 
-    table = lay_out_fixed_columns(lower_columns, runs)
+    upper_columns = [replace(column, title="") for column in columns]
+    upper_columns += [title.make_column(title.upper) for title in titles]
     upper_heading = lay_out_fixed_columns(upper_columns, ()).heading
-    n_shown_categories = len(lower_columns) - len(columns)
+
+    lower_columns = [*columns, *(title.make_column(title.lower) for title in titles)]
+    table = lay_out_fixed_columns(lower_columns, runs)
     return RunTable(
         table.heading,
         table.rows,
-        n_hidden_categories=len(categories) - n_shown_categories,
+        n_hidden_categories=len(categories) - len(titles),
         upper_heading=upper_heading,
     )
 
 
+def _choose_split_titles(categories: Sequence[str], room: int) -> list[_CategoryTitle]:
+    """Return the titles of the first categories, as many as fit into `room` cells."""
+    short_names = shorten_ids(categories, MAX_CATEGORY_CELLS)
+    titles = []
+    free_cells = room
+    for category in categories:
+        title = _split_category_title(category, short_names.get(category, sanitize(category)))
+        free_cells -= fixed_columns_width([title.make_column("")])
+        if free_cells < 0:
+            break
+        titles.append(title)
+    return titles
+
+
 @dataclass(frozen=True, slots=True)
 class _CategoryTitle:
-    """Title of a category on two lines. The upper one is empty if the title is one word."""
+    """Title of a category on two lines."""
 
+    category: str
     upper: str
+    """Empty if the title is one word."""
     lower: str
 
     @property
@@ -453,34 +480,41 @@ class _CategoryTitle:
         longest = max(display_width(self.upper), display_width(self.lower))
         return max(longest, MIN_CATEGORY_CELLS)
 
+    def make_column(self, title_line: str) -> FixedColumn[RunRow]:
+        """Return the column of the category, with one of the two lines as its title."""
+        make_cell = partial(_category_cell, self.category, self.width)
+        return FixedColumn(title_line.center(self.width), self.width, make_cell, gap=" ")
+
 
 _CATEGORY_WORD_END = re.compile(r"[_\-./ ]+")
 
 
-def _split_category_title(title: str) -> _CategoryTitle:
+def _split_category_title(category: str, title: str) -> _CategoryTitle:
     """Divide a title after one of its words, so that it becomes as narrow as possible."""
-    narrowest = _CategoryTitle("", title)
+    narrowest = _CategoryTitle(category, "", title)
     for match in _CATEGORY_WORD_END.finditer(title):
-        divided = _CategoryTitle(title[: match.end()].rstrip(), title[match.end() :])
+        upper = title[: match.end()].rstrip()
+        divided = _CategoryTitle(category, upper, lower=title[match.end() :])
         if divided.width < narrowest.width:
             narrowest = divided
     return narrowest
 
 
-def _lay_out_blind_run_table(
-    runs: Sequence[RunRow], labels: Mapping[int, str], longest_name: int, cells: int
-) -> RunTable:
+def _lay_out_blind_run_table(overview: Overview, runs: Sequence[RunRow], cells: int) -> RunTable:
     """Lay out the runs with their names and the annotator's own progress."""
     max_name = cells - BLIND_PROGRESS_CELLS
-    name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
-    columns = [_name_column(labels, runs, name_cells), _own_progress_column()]
+    columns = [_name_column(overview, runs, max_name), _own_progress_column()]
     table = lay_out_fixed_columns(columns, runs)
     return RunTable(table.heading, table.rows, n_hidden_categories=0)
 
 
 def _name_column(
-    labels: Mapping[int, str], runs: Sequence[RunRow], cells: int, style: str = ""
+    overview: Overview, runs: Sequence[RunRow], max_cells: int, style: str = ""
 ) -> FixedColumn[RunRow]:
+    """Return the column with the names of `runs`. Names longer than `max_cells` are shortened."""
+    labels = format_run_names(overview.runs)
+    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
+    cells = max(MIN_NAME_CELLS, min(longest_name, max_cells))
     short_names = _shorten_names_of_runs(labels, runs, cells)
     return FixedColumn("run", cells, lambda run: make_line(short_names[run.run], style), gap="")
 
@@ -510,18 +544,17 @@ def _list_own_score_columns(
     if own_column is None:
         return []
 
-    # The column is as wide as its widest text.
-    cell_by_run = {}
-    width = display_width(own_column.title)
+    text_by_run = {}
     for run_number, figures in figures_by_run.items():
-        cell = own_column.make_cell(figures)
-        cell_by_run[run_number] = cell
-        width = max(width, display_width(cell.text))
+        text_by_run[run_number] = make_styled_text(own_column.make_cell(figures))
+    return [_make_score_column(own_column.title, text_by_run)]
 
-    def make_cell(run: RunRow) -> Line:
-        return (make_styled_text(cell_by_run[run.run]),)
 
-    return [FixedColumn(own_column.title, width, make_cell, align_right=True)]
+def _make_score_column(title: str, text_by_run: Mapping[int, StyledText]) -> FixedColumn[RunRow]:
+    """Return a column that is as wide as its widest text."""
+    texts = [title, *(text for text, _ in text_by_run.values())]
+    width = max(display_width(text) for text in texts)
+    return FixedColumn(title, width, lambda run: (text_by_run[run.run],), align_right=True)
 
 
 def _pending_score_column(metric_title: str) -> FixedColumn[RunRow]:
@@ -738,7 +771,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     """
     score_columns = _list_score_columns(overview, width)
     room_for_name = width - fixed_columns_width(score_columns) - RIGHT_MARGIN_CELLS
-    columns = [_score_name_column(overview, runs, room_for_name), *score_columns]
+    columns = [_name_column(overview, runs, min(MAX_NAME_CELLS, room_for_name)), *score_columns]
 
     # The bar of the interval gets the cells that are left.
     room_for_bar = width - fixed_columns_width(columns) - len(INTERVAL_BAR_GAP)
@@ -764,20 +797,6 @@ def _list_score_columns(overview: Overview, width: int) -> list[FixedColumn[RunR
     if needed_cells <= width:
         return columns
     return [column for column in columns if column is not corrected]
-
-
-def _score_name_column(
-    overview: Overview, runs: Sequence[RunRow], room: int
-) -> FixedColumn[RunRow]:
-    """Return the column with the names of the runs.
-
-    It is as wide as the longest name, but at most `room` or `MAX_NAME_CELLS`, and at least
-    `MIN_NAME_CELLS`. Widths are in cells.
-    """
-    labels = format_run_names(overview.runs)
-    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
-    cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room))
-    return _name_column(labels, runs, cells)
 
 
 def _score_column(
@@ -857,37 +876,52 @@ def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) 
 
 def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return what the reader can sensibly do next, the most useful action first."""
-    actions: list[NextAction] = []
-
     # Problems with the scores come first, because they can make all other figures wrong.
-    problems = summarize_problems(overview.checks or ())
-    if problems:
+    actions = _suggest_score_check(overview)
+    actions += _suggest_awaited_work(overview)
+    actions.append(NextAction("overview.failures", f"Review {_name_reviewed_items(overview)}"))
+    if overview.queues is not None and not overview.blind:
+        actions.append(_suggest_estimate_action(overview))
+    if overview.n_suspects:
+        actions.append(_suggest_suspects_action(overview.n_suspects, overview.n_strong_suspects))
+    if not overview.blind:
+        actions += _suggest_comparisons(overview.runs)
+    if overview.can_end_blind_review and overview.own_unfinished_queue is None:
         actions.append(
-            NextAction("overview.check", "Check the scores", facts=problems, facts_style="warn")
+            NextAction("overview.estimates", "End the blind review", "to see verdicts and figures")
         )
+    return actions
 
-    # Then work that somebody waits for.
+
+def _suggest_score_check(overview: Overview) -> list[NextAction]:
+    """Suggest to look at the problems with the scores, if there are any."""
+    problems = summarize_problems(overview.checks or ())
+    if not problems:
+        return []
+    return [NextAction("overview.check", "Check the scores", facts=problems, facts_style="warn")]
+
+
+def _suggest_awaited_work(overview: Overview) -> list[NextAction]:
+    """Suggest work that somebody waits for: open disagreements and the annotator's own queue."""
+    actions = []
     if overview.n_disagreements:
         disagreements = format_count(overview.n_disagreements, "disagreement")
         actions.append(NextAction("overview.adjudicate", f"Resolve {disagreements}"))
     own = overview.own_unfinished_queue
     if own is not None:
         actions.append(_suggest_own_queue_action(own))
+    return actions
 
-    actions.append(NextAction("overview.failures", f"Review {_name_reviewed_items(overview)}"))
-    if overview.queues is not None and not overview.blind:
-        actions.append(_suggest_estimate_action(overview))
-    if overview.n_suspects:
-        actions.append(_suggest_suspects_action(overview.n_suspects, overview.n_strong_suspects))
-    if len(overview.runs) > 1 and not overview.blind:
-        if _can_rank(overview.runs):
-            runs = format_count(len(overview.runs), "run")
-            actions.append(NextAction("overview.ranking", "See how sure the ranking is", runs))
-        actions.append(NextAction("overview.run_list", "Compare two runs"))
-    if overview.can_end_blind_review and own is None:
-        actions.append(
-            NextAction("overview.estimates", "End the blind review", "to see verdicts and figures")
-        )
+
+def _suggest_comparisons(runs: Sequence[RunRow]) -> list[NextAction]:
+    """Suggest to rank the runs, if they have a ranking, and to compare two of them."""
+    if len(runs) < 2:
+        return []
+    actions = []
+    if _can_rank(runs):
+        n_runs = format_count(len(runs), "run")
+        actions.append(NextAction("overview.ranking", "See how sure the ranking is", n_runs))
+    actions.append(NextAction("overview.run_list", "Compare two runs"))
     return actions
 
 

@@ -51,30 +51,39 @@ def confusion_matrix_lines(
         width: Width of the screen in cells.
         has_tall_cells: Whether a row of the matrix takes three lines.
     """
-    current = groups[group_index]
+    current = groups[group_index].calibration
     current_matrix = _draw_confusion_matrix(
-        current.calibration, cursor_cell, has_tall_cells=has_tall_cells, has_cursor=True
+        current, cursor_cell, has_tall_cells=has_tall_cells, has_cursor=True
     )
-    used_cells = line_width(current_matrix[0])
-    if used_cells > width:
+    free_cells = width - line_width(current_matrix[0])
+    if free_cells < 0:
         return []
 
     # Add the matrices that fit beside it. Only matrices of the same height can be joined.
     matrix_by_group = {group_index: current_matrix}
-    for index, group in enumerate(groups):
-        if index == group_index or group.calibration.name != current.calibration.name:
-            continue
+    for index, calibration in _list_groups_beside(groups, group_index):
         matrix = _draw_confusion_matrix(
-            group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
+            calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
         )
         needed_cells = GAP + line_width(matrix[0])
-        has_room = used_cells + needed_cells <= width
-        if has_room and len(matrix) == len(current_matrix):
+        if needed_cells <= free_cells and len(matrix) == len(current_matrix):
             matrix_by_group[index] = matrix
-            used_cells += needed_cells
+            free_cells -= needed_cells
 
     # The matrices stand in the order of the groups.
     return join_boxes([matrix_by_group[index] for index in sorted(matrix_by_group)])
+
+
+def _list_groups_beside(
+    groups: Sequence[CalibrationGroup], group_index: int
+) -> list[tuple[int, Calibration]]:
+    """Return the index and calibration of the other groups that are named like this one."""
+    name = groups[group_index].calibration.name
+    return [
+        (index, group.calibration)
+        for index, group in enumerate(groups)
+        if index != group_index and group.calibration.name == name
+    ]
 
 
 def _draw_confusion_matrix(
@@ -90,27 +99,24 @@ def _draw_confusion_matrix(
     `cursor_cell`: cell under the cursor.
     """
     values = _list_matrix_values(calibration)
-    texts = [
-        truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values
-    ]
-    label_cells = max(display_width(text) for text in texts) + 1
+    labels = [_label_matrix_value(value, calibration) for value in values]
+    label_cells = max(display_width(label) for label in labels) + 1
     width = label_cells + len(values) * MATRIX_CELLS
 
     title = f" {symbols().separator} ".join(format_source_and_criterion(calibration))
-    column_titles = "".join(pad(f"human {text}", MATRIX_CELLS) for text in texts)
+    column_titles = "".join(pad(f"human {label}", MATRIX_CELLS) for label in labels)
     lines = [
         make_line(pad(truncate(title, width), width), "strong" if has_cursor else "dim"),
         make_line(" " * label_cells + column_titles, "dim"),
     ]
-    for automatic, text in zip(values, texts, strict=True):
-        row = _MatrixRow(calibration, automatic, values)
-        cells_line = row.build_line(pad(text, label_cells), cursor_cell)
-        if has_tall_cells:
-            blank_line = row.build_blank_line(label_cells)
-            lines += [blank_line, cells_line, blank_line]
-        else:
-            lines.append(cells_line)
+    for automatic, label in zip(values, labels, strict=True):
+        row = _MatrixRow(calibration, automatic, values, pad(label, label_cells))
+        lines += row.build_lines(cursor_cell, is_tall=has_tall_cells)
     return lines
+
+
+def _label_matrix_value(value: Any, calibration: Calibration) -> str:
+    return truncate(format_verdict(value, calibration.criterion), LABEL_CELLS)
 
 
 def _list_matrix_values(calibration: Calibration) -> list[Any]:
@@ -138,11 +144,21 @@ class _MatrixRow:
     calibration: Calibration
     automatic: Any
     human_values: Sequence[Any]
+    label: str
+    """Name of the automatic verdict, padded to the width of its column."""
 
-    def build_line(self, label: str, cursor_cell: ConfusionCell | None) -> Line:
+    def build_lines(self, cursor_cell: ConfusionCell | None, *, is_tall: bool) -> list[Line]:
+        """Return the row, with a blank line above and below it if it is tall."""
+        line_with_numbers = self._build_line(cursor_cell)
+        if not is_tall:
+            return [line_with_numbers]
+        blank_line = self._build_blank_line()
+        return [blank_line, line_with_numbers, blank_line]
+
+    def _build_line(self, cursor_cell: ConfusionCell | None) -> Line:
         """Return the row with its numbers. The cell at the cursor has a mark."""
         line = LineBuilder()
-        line.add(label, "dim")
+        line.add(self.label, "dim")
         for human in self.human_values:
             cell = self._find_cell(human)
             is_at_cursor = cell is not None and cell is cursor_cell
@@ -151,10 +167,10 @@ class _MatrixRow:
             line.add(" ")
         return line.build()
 
-    def build_blank_line(self, label_cells: int) -> Line:
+    def _build_blank_line(self) -> Line:
         """Return a line above or below the numbers, with only the backgrounds of the cells."""
         line = LineBuilder()
-        line.add(" " * label_cells)
+        line.add(" " * display_width(self.label))
         for human in self.human_values:
             _, style = self._format_cell(human)
             has_background = self._find_cell(human) is not None
@@ -213,9 +229,7 @@ def pairwise_heat_maps(
     Without room for both, only the first one is drawn. Without room for all annotators, only some
     of them are shown. `max_lines`: maximum number of lines.
     """
-    coefficients = [statistic.coefficient for statistic in statistics]
-    # Other coefficients are those of more than two annotators.
-    pairs = [coefficient for coefficient in coefficients if len(coefficient.annotators) == 2]
+    pairs = _list_pair_coefficients(statistics)
     names: set[str] = set()
     for coefficient in pairs:
         names.update(coefficient.annotators)
@@ -226,19 +240,22 @@ def pairwise_heat_maps(
     n_fitting_rows = max_lines - 1
     n_fitting = max(min(n_fitting_rows, n_fitting_columns), 0)
     shown_names = sorted(names)[:n_fitting]
-    has_pair = len(shown_names) >= 2
-    if not has_pair:
+    if len(shown_names) < 2:
         return HeatMaps([], 0)
 
-    equal = _draw_heat_map(
-        EQUAL_TITLE, shown_names, _values_by_pair(pairs, "percent"), label_cells, _percent_cell
-    )
-    kappa = _draw_heat_map(
-        KAPPA_TITLE, shown_names, _values_by_pair(pairs, "cohen"), label_cells, _kappa_cell
-    )
+    equal_values = _values_by_pair(pairs, "percent")
+    equal = _draw_heat_map(EQUAL_TITLE, shown_names, equal_values, label_cells, _percent_cell)
+    kappa_values = _values_by_pair(pairs, "cohen")
+    kappa = _draw_heat_map(KAPPA_TITLE, shown_names, kappa_values, label_cells, _kappa_cell)
     has_room_for_both = 2 * line_width(equal[0]) + GAP <= width
     maps = [equal, kappa] if has_room_for_both else [equal]
     return HeatMaps(join_boxes(maps), len(shown_names))
+
+
+def _list_pair_coefficients(statistics: Sequence[AgreementStatistic]) -> list[AgreementCoefficient]:
+    """Return the coefficients of two annotators, without those of more annotators."""
+    coefficients = [statistic.coefficient for statistic in statistics]
+    return [coefficient for coefficient in coefficients if len(coefficient.annotators) == 2]
 
 
 def _choose_pair_label_width(names: Iterable[str]) -> int:
@@ -284,22 +301,24 @@ def _draw_heat_map(
     make_cell: Callable[[float | None], StyledText],
 ) -> list[Line]:
     """Draw a matrix with a row and a column for each annotator, and a value for each pair."""
-
-    def pad_label(text: str) -> str:
-        return pad(truncate(text, label_cells - 1), label_cells)
-
     heading = LineBuilder()
-    heading.add(pad_label(title), "strong")
+    heading.add(_pad_pair_label(title, label_cells), "strong")
     for name in annotators:
-        heading.add(pad(truncate(sanitize(name), PAIR_CELLS - 1), PAIR_CELLS), "dim")
+        heading.add(_pad_pair_label(sanitize(name), PAIR_CELLS), "dim")
 
     lines = [heading.build()]
     for name in annotators:
         line = LineBuilder()
-        line.add(pad_label(sanitize(name)), "dim")
+        line.add(_pad_pair_label(sanitize(name), label_cells), "dim")
         for other in annotators:
-            value = None if other == name else value_by_pair.get(frozenset((name, other)))
+            # An annotator and themselves are no pair, so this cell has no value.
+            value = value_by_pair.get(frozenset((name, other)))
             line.add(*make_cell(value))
             line.add(" ")
         lines.append(line.build())
     return lines
+
+
+def _pad_pair_label(text: str, cells: int) -> str:
+    """Return a text with a blank at its end, in `cells` cells."""
+    return pad(truncate(text, cells - 1), cells)

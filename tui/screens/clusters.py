@@ -17,6 +17,7 @@ from textual.widget import Widget
 from fcreview.matching.clusters import (
     BY_DECISIVE_STEP,
     GROUPINGS,
+    ClusterGroup,
     get_computed_grouping,
     group_clusters,
     has_decisive_steps,
@@ -156,14 +157,17 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
         if has_several_runs:
             line.add_padded(truncate_middle(run_name, run_cells), run_cells, "dim")
             line.add("  ")
-        line.add_line((verdict_badge(row.effective),))
+        line.add(*verdict_badge(row.effective))
         line.add("  ")
-        # The difference gets the rest of the line.
-        difference = difference_line(row) or make_line("")
-        free_cells = max(cells - line.width, 1)
-        line.add_line(shorten_difference_line(difference, free_cells))
+        line.add_line(_fit_difference(row, cells - line.width))
         lines.append(line.build())
     return lines
+
+
+def _fit_difference(row: QueueRow, free_cells: int) -> Line:
+    """Return the first difference of an item, in what is left of its line."""
+    difference = difference_line(row) or make_line("")
+    return shorten_difference_line(difference, max(free_cells, 1))
 
 
 def _column_cells(texts: Sequence[str], max_cells: int) -> int:
@@ -194,6 +198,14 @@ def _add_margin(lines: Sequence[Line], *, is_small: bool) -> list[Line]:
     """Indent the lines of a panel on a small screen, where it has no border on the left."""
     margin: Line = ((" ", ""),) if is_small else ()
     return [(*margin, *line) for line in lines]
+
+
+def _format_rare_failures(n_failures: int, groups: Sequence[ClusterGroup]) -> str:
+    """Say how many failures are in no group. Clusters by value have only the most frequent ones."""
+    n_rare = n_failures - sum(group.count for group in groups)
+    if not n_rare:
+        return ""
+    return f"not listed: {format_count(n_rare, 'failure')} with rare values"
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):
@@ -449,31 +461,26 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """Return the table of clusters, and keep its rows. None until the clusters are counted."""
-        grouping = self._state.grouping
-        unfolded = self._state.unfolded
         # Several groupings are made from the counts of one, so not each is counted itself.
-        counts = self._state.counts.get(get_computed_grouping(grouping))
+        counts = self._state.counts.get(get_computed_grouping(self._state.grouping))
         if counts is None:
             self._rows = []
             return None
 
-        groups = group_clusters(counts.clusters, grouping)
-        self._rows = list_cluster_rows(groups, unfolded)
+        groups = group_clusters(counts.clusters, self._state.grouping)
+        self._rows = list_cluster_rows(groups, self._state.unfolded)
         table = build_cluster_choices(
             self._rows,
-            grouping,
+            self._state.grouping,
             n_failures=counts.failures,
-            unfolded_terms=unfolded,
+            unfolded_terms=self._state.unfolded,
             width=self.table_width,
         )
 
         # The cursor stays on the cluster that was chosen last.
         if self._state.terms in table.values:
             table.cursor = table.values.index(self._state.terms)
-        # Clusters by value contain only the most frequent values.
-        n_rare = counts.failures - sum(group.count for group in groups)
-        if n_rare:
-            table.note = f"not listed: {format_count(n_rare, 'failure')} with rare values"
+        table.note = _format_rare_failures(counts.failures, groups)
         return table
 
     def _draw(self) -> None:

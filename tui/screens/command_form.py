@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import Screen
 from textual.suggester import Suggester, SuggestFromList
 from textual.widgets import Static
 
@@ -171,10 +172,8 @@ def complete_path(text: str) -> str | None:
         return None
 
     typed_folder = folder_before_slash + slash
-    # `expanduser` leaves a text such as `~x` as it is if no user has this name.
-    folder = os.path.expanduser(typed_folder) if slash else "."  # noqa: PTH111
     try:
-        names = [_complete_name(entry) for entry in islice(os.scandir(folder), MAX_LISTED_FILES)]
+        names = _list_file_names(typed_folder or ".")
     except (OSError, ValueError):
         # The folder does not exist, cannot be read, or is no valid path.
         return None
@@ -188,11 +187,15 @@ def complete_path(text: str) -> str | None:
     return typed_folder + min(matches)
 
 
+def _list_file_names(typed_folder: str) -> list[str]:
+    """Return the names in a folder such as `~/data/`. Names of folders end with a slash."""
+    # `expanduser` leaves a text such as `~x` as it is if no user has this name.
+    folder = os.path.expanduser(typed_folder)  # noqa: PTH111
+    entries = islice(os.scandir(folder), MAX_LISTED_FILES)
+    return [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
+
+
 VISIBLE_STARTS = string.ascii_letters + string.digits
-
-
-def _complete_name(entry: os.DirEntry[str]) -> str:
-    return f"{entry.name}/" if entry.is_dir() else entry.name
 
 
 FORMAT_FIELD = "format"
@@ -338,12 +341,8 @@ def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
     choices = list(field.descriptions)
     name_cells = max(display_width(choice or NO_CHOICE) for choice in choices) + 2
     text_cells = max(width - CHOICE_MARGIN_CELLS - name_cells, 1)
-
     entered_index = find_choice_index(choices, text)
-    entered_rows: list[str] = []
-    if entered_index is not None:
-        meaning = sanitize(field.descriptions[choices[entered_index]])
-        entered_rows = sanitize_and_wrap(meaning, text_cells)[:MAX_MEANING_ROWS]
+    entered_rows = _wrap_entered_meaning(field, entered_index, text_cells)
 
     lines: list[Line] = []
     for index in _choose_shown_choices(len(choices), entered_index or 0, len(entered_rows)):
@@ -354,8 +353,20 @@ def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
         else:
             meaning = truncate_at_word(sanitize(field.descriptions[choice]), text_cells)
             lines.append(fit_line(_other_choice_line(name, name_cells, meaning), width))
-    hint = f" left and right choose {symbols().separator} {len(choices)} choices"
-    return [*lines, make_line(hint, "dim")]
+    lines.append(_choice_hint_line(len(choices)))
+    return lines
+
+
+def _wrap_entered_meaning(field: FormField, entered_index: int | None, cells: int) -> list[str]:
+    """Return what the entered choice means, in rows. Empty if the text is no choice."""
+    if entered_index is None:
+        return []
+    meanings = list(field.descriptions.values())
+    return sanitize_and_wrap(sanitize(meanings[entered_index]), cells)[:MAX_MEANING_ROWS]
+
+
+def _choice_hint_line(n_choices: int) -> Line:
+    return make_line(f" left and right choose {symbols().separator} {n_choices} choices", "dim")
 
 
 def _choose_shown_choices(n_choices: int, entered_index: int, n_entered_rows: int) -> range:
@@ -633,10 +644,16 @@ class CommandFormScreen(BottomDialog[str | None]):
         except FcreviewError as error:
             bar.show(make_line(f" {sanitize(str(error))}", "bad"))
             return
+        bar.show(self._scope_line(form_scope))
+
+    def _scope_line(self, form_scope: FormScope) -> Line:
+        """Return the chip with the items, its key, and what the command writes."""
         key = find_action_key_names(self.app).get("form.clear_scope", "")
-        chip = scope_chip(form_scope.scope, key)
-        description = f" {symbols().separator} {form_scope.description}"
-        bar.show(((" ", ""), *chip, (description, "strong")))
+        line = LineBuilder()
+        line.add(" ")
+        line.add_line(scope_chip(form_scope.scope, key))
+        line.add(f" {symbols().separator} {form_scope.description}", "strong")
+        return line.build()
 
     def action_clear_scope(self) -> None:
         """Clear the fields that limit the items, so that the command covers all items."""
@@ -720,36 +737,41 @@ def open_command_form(
     commands = services.commands if services is not None else None
     if commands is None:
         app.notify(f"{form.label}: not available here", markup=False)
-        return
-    if session.in_browser and not form.is_available_in_browser:
+    elif session.in_browser and not form.is_available_in_browser:
         message = f"Not available in the browser. Run fcreview {form.command} on the server."
         app.notify(message, markup=False)
-        return
+    else:
+        open_form = _open_form_above(app.screen, session, commands, form, values)
+        app.run_worker(open_form, group="form")
 
-    screen = app.screen
+
+async def _open_form_above(
+    screen: Screen[Any],
+    session: Session,
+    commands: CommandService,
+    form: CommandForm,
+    values: Mapping[str, str],
+) -> None:
+    """Read the fields of a form, and open it unless the user has left the screen meanwhile."""
+    app = screen.app
+    fields = await _read_form_fields(session, commands, form, values)
+    if app.screen is not screen:
+        return
 
     def show_output(output: str | None) -> None:
         if output is not None:
             text = output.strip() or "done"
             app.push_screen(PagerScreen(form.label, text, folder=session.workspace_folder))
 
-    async def open_form() -> None:
-        """Open the form of a command when its fields are read."""
-        fields = await _read_form_fields(session, commands, form, values)
-        has_left_screen = app.screen is not screen
-        if has_left_screen:
-            return
-        form_screen = CommandFormScreen(
-            form.label,
-            fields,
-            _make_command_runner(app, session, commands, form),
-            format_line=partial(commands.format_line, form.command),
-            describe_scope=_make_scope_description(app, session, form, fields),
-            folder=session.workspace_folder,
-        )
-        app.push_screen(form_screen, show_output)
-
-    app.run_worker(open_form(), group="form")
+    form_screen = CommandFormScreen(
+        form.label,
+        fields,
+        _make_command_runner(app, session, commands, form),
+        format_line=partial(commands.format_line, form.command),
+        describe_scope=_make_scope_description(app, session, form, fields),
+        folder=session.workspace_folder,
+    )
+    app.push_screen(form_screen, show_output)
 
 
 def _make_scope_description(
@@ -766,20 +788,25 @@ def _make_scope_description(
     # The screen at the bottom is the queue, whose runs the command covers.
     state = getattr(app.screen_stack[0], "state", None)
     runs = state.scope if isinstance(state, QueueState) else ()
-    # Displayed name of a run -> its number.
-    run_numbers: dict[str, str] = {}
-    for field in fields:
-        if field.name == "run":
-            run_numbers.update(field.choices)
+    run_number_by_name = _collect_run_choices(fields)
 
     async def describe(values: Mapping[str, str]) -> FormScope:
-        scope = make_form_scope(values, runs, run_numbers)
+        scope = make_form_scope(values, runs, run_number_by_name)
         description = await session.read_in_background(
             partial(describe_form_scope, command=form.command, values=values, scope=scope)
         )
         return FormScope(scope, description)
 
     return describe
+
+
+def _collect_run_choices(fields: Sequence[FormField]) -> dict[str, str]:
+    """Return the number of each run by its displayed name."""
+    run_number_by_name: dict[str, str] = {}
+    for field in fields:
+        if field.name == "run":
+            run_number_by_name.update(field.choices)
+    return run_number_by_name
 
 
 def _make_command_runner(
@@ -808,9 +835,7 @@ async def _read_form_fields(
 
     fields = []
     for field in await asyncio.to_thread(commands.describe, form.command):
-        # A browser has no access to files of the server, except to the file to download.
-        is_hidden = session.in_browser and field.is_path and field.name != form.download
-        if not is_hidden:
+        if not _is_hidden_in_browser(session, form, field):
             fields.append(replace(field, default=defaults.get(field.name, field.default)))
 
     # The user chooses a run by its name, not by its number.
@@ -818,3 +843,8 @@ async def _read_form_fields(
         runs = await session.read(lambda store: store.fetch_runs())
         fields = add_run_name_choices(fields, format_run_names(runs))
     return fields
+
+
+def _is_hidden_in_browser(session: Session, form: CommandForm, field: FormField) -> bool:
+    """A browser has no access to files of the server, except to the file to download."""
+    return session.in_browser and field.is_path and field.name != form.download

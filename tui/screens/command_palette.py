@@ -107,29 +107,38 @@ class PaletteCommand:
 
         Markup is not parsed.
         """
-        padded_kind = f" {self.kind}".ljust(KIND_CELLS)
-        kind_and_key = f"{padded_kind}{self.key:>{KEY_CELLS}}  "
-        label = truncate(self.label, MAX_CELLS)
-        text = kind_and_key + label
-        shown_argument = sanitize(argument) or self.argument
-        if shown_argument:
-            text += f" {shown_argument}"
-        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
-
-        # Kind, argument and help are dim, and the key and the label between them are bold.
-        dim = _find_dim_colour()
-        label_start = len(kind_and_key)
-        content = content.stylize(dim, 0, KIND_CELLS)
-        content = content.stylize("bold", KIND_CELLS, label_start)
-        content = content.stylize(dim, len(text))
+        content = self._style_line(sanitize(argument) or self.argument)
+        label_start = len(self._kind_and_key)
         for position in match.positions:
             # The match is of the whole label, of which the line may show only the beginning.
-            if position < len(label):
+            if position < len(self._shown_label):
                 start = label_start + position
                 content = content.stylize(match_style, start, start + 1)
 
         run = partial(self.run, argument) if self.argument else self.run
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
+
+    def _style_line(self, shown_argument: str) -> Content:
+        """Return the line without a match: the kind and the help are dim, and the key is bold."""
+        text = self._kind_and_key + self._shown_label
+        if shown_argument:
+            text += f" {shown_argument}"
+        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
+
+        dim = _find_dim_colour()
+        content = content.stylize(dim, 0, KIND_CELLS)
+        content = content.stylize("bold", KIND_CELLS, len(self._kind_and_key))
+        return content.stylize(dim, len(text))
+
+    @property
+    def _kind_and_key(self) -> str:
+        """Text before the label."""
+        padded_kind = f" {self.kind}".ljust(KIND_CELLS)
+        return f"{padded_kind}{self.key:>{KEY_CELLS}}  "
+
+    @property
+    def _shown_label(self) -> str:
+        return truncate(self.label, MAX_CELLS)
 
 
 def _find_dim_colour() -> str:
@@ -654,8 +663,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     ) -> None:
         """Update the list. The cursor stays on its command when more hits arrive.
 
-        No command is selected before text is typed. Hits that only match letter by letter are
-        omitted if there are better hits.
+        No command is selected before text is typed.
         """
         if not self.is_on_stack:
             # Textual's search for commands goes on after the palette has closed.
@@ -664,13 +672,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         # Remember the command that the user moved to.
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
-
-        # A score of 1 or more is a match of whole words, and a lower one a match letter by letter.
-        # Without a query, the score is 0.
-        shown_commands = commands
-        if any(command.hit.score >= 1 for command in commands):
-            shown_commands = [command for command in commands if not 0 < command.hit.score < 1]
-        super()._refresh_command_list(command_list, shown_commands, clear_current)
+        super()._refresh_command_list(command_list, _omit_spread_hits(commands), clear_current)
 
         # Textual has selected the first command of the new list.
         prompts = [option.prompt for option in command_list.options]
@@ -703,6 +705,15 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         if isinstance(option, Command):
             self._input_box.value = f"{option.hit.text} "
             self._input_box.action_end()
+
+
+def _omit_spread_hits(commands: list[Command]) -> list[Command]:
+    """Omit hits that only match letter by letter, if there are better hits."""
+    # A score of 1 or more is a match of whole words, and a lower one a match letter by letter.
+    # Without a query, the score is 0.
+    if all(command.hit.score < 1 for command in commands):
+        return commands
+    return [command for command in commands if not 0 < command.hit.score < 1]
 
 
 EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
@@ -743,7 +754,6 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
     if len(lower_text) != len(text):
         lower_text = text
 
-    # Every word must be found.
     words = query.lower().split()
     matches: list[_WordMatch] = []
     positions: set[int] = set()
@@ -754,14 +764,20 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
         matches.append(match)
         positions.update(match.positions)
 
-    points = sum(match.points for match in matches)
-    points += _points_for_whole_query(lower_text, words)
-    points -= _deduct_for_length(text)
+    points = _points_for_whole_query(lower_text, words) - _deduct_for_length(text)
+    return FuzzyMatch(_score_match(matches, points), frozenset(positions))
+
+
+def _score_match(matches: Sequence[_WordMatch], points: int) -> float:
+    """Return the score of a text. `points`: those that are not for a single word.
+
+    A match of scattered letters is worse than any match of whole words, whose score is above 1.
+    """
+    points += sum(match.points for match in matches)
     score = 1.0 + max(points, 1)
-    # A match of scattered letters is worse than any match of whole words, whose score is above 1.
     if any(match.is_spread for match in matches):
-        score /= MORE_THAN_ANY_SCORE
-    return FuzzyMatch(score, frozenset(positions))
+        return score / MORE_THAN_ANY_SCORE
+    return score
 
 
 def _deduct_for_length(text: str) -> int:

@@ -30,6 +30,7 @@ from fcreview.tui.figures.overview import (
     Overview,
     OverviewReader,
     RunArrangement,
+    RunTable,
     add_checks,
     add_failure_reasons,
     add_queue_progress,
@@ -390,6 +391,22 @@ class OverviewScreen(GuardedScreen[ListChoice]):
         In blind mode, only the progress is read, because the other parts depend on verdicts.
         """
         runs = await self._take_first_runs()
+        self._show_runs_without_new_figures(runs)
+        if not self._overview.own_scores:
+            pending_metric = await self._name_own_metric(runs)
+            self._show_overview(replace(self._overview, pending_own_metric=pending_metric))
+
+        await self._read_part(add_queue_progress)
+        if self._overview.blind:
+            return
+        await self._read_part(add_failure_reasons)
+        await self._read_part(add_checks)
+        self._estimate_visible_runs()
+        await self._read_own_scores()
+        await self._read_suspects()
+
+    def _show_runs_without_new_figures(self, runs: Sequence[RunRow]) -> None:
+        """Show the runs with the figures of the last time, or without figures."""
         self._runs = self._arrangement.filter_and_sort_runs(runs)
         blind = self._overview.blind
         overview = Overview(
@@ -398,20 +415,7 @@ class OverviewScreen(GuardedScreen[ListChoice]):
             blind=blind,
             can_end_blind_review=blind and self._session.can_end_blind_review,
         )
-        # At first, the screen shows the figures of the last time, or the runs without figures.
         self._show_overview(self._find_last_figures(overview) or overview)
-        if not self._overview.own_scores:
-            pending_metric = await self._name_own_metric(runs)
-            self._show_overview(replace(self._overview, pending_own_metric=pending_metric))
-
-        await self._read_part(add_queue_progress)
-        if blind:
-            return
-        await self._read_part(add_failure_reasons)
-        await self._read_part(add_checks)
-        self._estimate_visible_runs()
-        await self._read_own_scores()
-        await self._read_suspects()
 
     async def _take_first_runs(self) -> Sequence[RunRow]:
         """Return the runs that the screen was opened with, or later read those of its view."""
@@ -596,11 +600,14 @@ class OverviewScreen(GuardedScreen[ListChoice]):
         own_scores = self._overview.own_scores
         pending = self._overview.pending_own_metric
         drawn = (self._runs, width, self.size.height, self._first_category, own_scores, pending)
-        if drawn == self._drawn_runs:
-            return
-        self._drawn_runs = drawn
+        if drawn != self._drawn_runs:
+            self._drawn_runs = drawn
+            self._show_run_table(
+                build_run_table(self._overview, self._runs, width, self._first_category)
+            )
 
-        table = build_run_table(self._overview, self._runs, width, self._first_category)
+    def _show_run_table(self, table: RunTable) -> None:
+        """Fill the panel of the runs: its headings, its list and its title."""
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         upper_heading = self.query_one("#runs-upper-heading", LineBar)
         upper_heading.display = bool(table.upper_heading)
@@ -612,6 +619,7 @@ class OverviewScreen(GuardedScreen[ListChoice]):
         run_list.set_lines(table.lines)
         empty_message = "no matches" if self._overview.runs else "reading"
         run_list.empty_line = make_line(f" {empty_message}", "dim")
+
         facts = self._format_run_facts(table.n_hidden_categories)
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
 

@@ -192,8 +192,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
         """Return the message or, without one, the title with the number of choices."""
         if self._message:
             return make_line(self._message, "warn")
-        n_choices = len(choices.rows) if choices.total is None else choices.total
-        count = format_count(n_choices, choices.noun)
+        count = _format_choice_count(choices)
         return ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
 
     def _draw(self) -> None:
@@ -220,6 +219,12 @@ class PickerScreen(GuardedModalScreen[T | None]):
 
     def on_line_list_chosen(self) -> None:
         self.action_choose_row()
+
+
+def _format_choice_count(choices: ChoiceTable[Any]) -> str:
+    """Return how many choices there are, also those that are not in the table: `12 runs`."""
+    n_choices = len(choices.rows) if choices.total is None else choices.total
+    return format_count(n_choices, choices.noun)
 
 
 BORDER_CELLS = 4
@@ -296,16 +301,18 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         self.query_one(TopLine).show_path(self._path, self._scope_chip())
         message = self.query_one("#pick-title", LineBar)
         message.display = bool(self._message)
-        message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
+        message.show(fit_line(make_line(f" {self._message}", "warn"), self.size.width))
+        self._draw_panel_title(choices)
 
-        panel = self.query_one("#pick-panel", Panel)
-        panel.set_flat(is_small_screen(self.size))
+    def _draw_panel_title(self, choices: ChoiceTable[T]) -> None:
         # Only the first letter changes, because the title may contain names.
         title = choices.title[:1].upper() + choices.title[1:]
-        n_choices = len(choices.rows) if choices.total is None else choices.total
-        count = format_count(n_choices, choices.noun)
-        facts = [text for text in (choices.note, count) if text]
-        panel.set_title(title, f" {symbols().separator} ".join(facts), flat_facts=True)
+        facts = _format_choice_count(choices)
+        if choices.note:
+            facts = f"{choices.note} {symbols().separator} {facts}"
+        panel = self.query_one("#pick-panel", Panel)
+        panel.set_flat(is_small_screen(self.size))
+        panel.set_title(title, facts, flat_facts=True)
 
 
 class AskScreen(BottomDialog[str | None]):

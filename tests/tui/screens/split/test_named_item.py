@@ -223,7 +223,7 @@ async def test_item_of_the_list_before_appears_in_no_frame_after_an_empty_list(
     """If the list takes long, its rows and the item beside it disappear. When the rows are there,
     the item before must not appear again for one frame.
     """
-    monkeypatch.setattr(queue_pane, "HIDE_DELAY", 0)
+    monkeypatch.setattr(queue_pane, "HIDE_DELAY", 0.01)
     async with watch_panes(imported, tmp_path / "work") as watcher:
         item = split_view(watcher.app).item_pane
         assert item is not None

@@ -205,16 +205,12 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         """Read the runs, then start to read their samples and scores, which take longer."""
         await self._session.read(lambda store: store.refresh_reviews())
         all_runs = await self._session.read(lambda store: store.fetch_runs())
-
         scope = self._view.runs
         runs = [row for row in all_runs if not scope or row.run in scope]
-
         # The queue files tell which runs have a random sample.
         overview = Overview(runs, self._session.annotator)
         progress = await self._session.read(partial(add_queue_progress, overview, self._view))
-        others = await self._session.read(read_other_annotators)
-        self._default_annotators = format_sample_annotators(others, self._session.annotator)
-        self._queue_names = list(await self._session.read(read_own_assignments))
+        await self._read_form_defaults()
 
         self._set_runs(runs, progress.sampled_runs)
         self._is_loaded = True
@@ -222,6 +218,12 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         self._read_samples()
         self._read_own_scores()
         self.handle_kept_keys()
+
+    async def _read_form_defaults(self) -> None:
+        """Read the annotators and the queues, from which the form gets its initial values."""
+        others = await self._session.read(read_other_annotators)
+        self._default_annotators = format_sample_annotators(others, self._session.annotator)
+        self._queue_names = list(await self._session.read(read_own_assignments))
 
     @work(exclusive=True, group="own scores")
     async def _read_own_scores(self) -> None:
@@ -411,34 +413,40 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
         self._draw_form_lines()
 
     def _draw_sample(self) -> None:
-        """Draw the panel with the sample of the run under the cursor.
-
-        On a small screen, the panels are one below the other, so the panel is only as high as its
-        lines.
-        """
+        """Draw the panel with the sample of the run under the cursor."""
         run = self._selected_run
         sample = self._selected_sample
-        is_small = self.has_class("-small")
-        panel_width = self.size.width if is_small else self.size.width // 2 - SAMPLE_FRAME_CELLS
         lines: list[Line] = []
         title = "Sample"
         if run is not None:
-            lines = sample_lines(sample, panel_width - SAMPLE_MARGIN_CELLS)
+            lines = sample_lines(sample, self._sample_panel_width - SAMPLE_MARGIN_CELLS)
             title = f"Sample of {format_run_names(self._runs)[run.run]}"
-
-        sample_list = self.query_one("#sample", TextList)
-        if is_small:
-            # Without a border, the lines begin with a blank, as all others on the screen.
-            lines = [((" ", ""), *line) for line in lines]
-            free_rows = self.size.height - ROWS_BESIDE_SAMPLE
-            sample_list.styles.height = max(min(len(lines), free_rows), 1)
-        else:
-            sample_list.styles.height = "1fr"
-        sample_list.set_lines(lines)
+        self._show_sample_lines(lines)
 
         is_drawn = sample is not None and sample.n_drawn
         legend = "open: annotators disagree" if is_drawn else ""
         self.query_one("#sample-panel", Panel).set_title(title, legend)
+
+    @property
+    def _sample_panel_width(self) -> int:
+        """Width of the panel in cells. On a small screen, it is below the others, else beside the
+        form.
+        """
+        if self.has_class("-small"):
+            return self.size.width
+        return self.size.width // 2 - SAMPLE_FRAME_CELLS
+
+    def _show_sample_lines(self, lines: Sequence[Line]) -> None:
+        """Fill the panel. On a small screen, it is only as high as its lines."""
+        sample_list = self.query_one("#sample", TextList)
+        if not self.has_class("-small"):
+            sample_list.styles.height = "1fr"
+            sample_list.set_lines(list(lines))
+            return
+        free_rows = self.size.height - ROWS_BESIDE_SAMPLE
+        sample_list.styles.height = max(min(len(lines), free_rows), 1)
+        # Without a border, the lines begin with a blank, as all others on the screen.
+        sample_list.set_lines([((" ", ""), *line) for line in lines])
 
     def _draw_advice(self) -> None:
         """Draw the message and, while no command is running, the next step."""
@@ -514,25 +522,36 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
 
         command = choose_sampling_command(sample)
         described_fields = await asyncio.to_thread(commands.describe, command)
-        defaults = build_sampling_form_defaults(
-            command, run, sample, self._default_annotators, self._queue_names
-        )
-        fields = self._name_user_in_help(fill_and_order_fields(described_fields, defaults))
-        names = format_run_names(self._runs)
-        title = FORM_TITLES[command].format(run=names[run.run])
+        fields = self._fill_in_fields(described_fields, command, run, sample)
+        run_name = format_run_names(self._runs)[run.run]
 
         # A later call can cancel this one while the fields are replaced. Then they belong to no
         # run (empty), so that the later call replaces them again.
         self._form_inputs = ()
         self._command = command
-        await self._form.set_fields(add_run_name_choices(fields, names))
+        await self._form.set_fields(fields)
         form_panel = self.query_one("#form-panel", Panel)
+        title = FORM_TITLES[command].format(run=run_name)
         form_panel.set_title(title, "Enter: draw and assign the sample")
         self._draw_form_lines()
         self._form_inputs = form_inputs
 
         # Keys that waited for the form act now.
         self.handle_kept_keys()
+
+    def _fill_in_fields(
+        self,
+        described_fields: Sequence[FormField],
+        command: str,
+        run: RunRow,
+        sample: RunSample,
+    ) -> list[FormField]:
+        """Return the fields of a command with initial values, and with the names of the runs."""
+        defaults = build_sampling_form_defaults(
+            command, run, sample, self._default_annotators, self._queue_names
+        )
+        fields = self._name_user_in_help(fill_and_order_fields(described_fields, defaults))
+        return add_run_name_choices(fields, format_run_names(self._runs))
 
     def _name_user_in_help(self, fields: Sequence[FormField]) -> list[FormField]:
         """Add the name of the user to the help of the field with the annotators."""
@@ -621,11 +640,13 @@ class EstimatesScreen(GuardedScreen[ListChoice]):
             self._show_failed_command(result, field)
             return
 
+        self._message = make_line(find_last_output_line(result))
         if new_queues:
             self._message = make_line(f"Drawn: {new_queues}", "good")
-        else:
-            self._message = make_line(find_last_output_line(result))
-        # Keys that need the runs are kept until these are read again. The others act now.
+        self._load_runs_again()
+
+    def _load_runs_again(self) -> None:
+        """Read the runs again. Keys that need the runs are kept until then. The others act now."""
         self._is_loaded = False
         self.call_after_refresh(self.handle_kept_keys)
         self._load_runs()

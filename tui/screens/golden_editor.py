@@ -111,24 +111,31 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
     The result has the corrected answer, or a problem with its position in the text.
     """
-    try:
-        fix = json.loads(text)
-    except json.JSONDecodeError as error:
-        return CheckedText(None, problem=f"invalid JSON: {error.msg}", position=error.pos)
-    except (ValueError, RecursionError) as error:
-        return CheckedText(None, f"invalid JSON: {error}")
-    if not isinstance(fix, dict):
-        return CheckedText(
-            None, "the text is not a JSON object with the fields of the golden record"
-        )
+    parsed = _parse_text(text)
+    if parsed.golden_fix is None:
+        return parsed
 
     try:
-        problem = golden.find_problem(run, item, fix)
+        problem = golden.find_problem(run, item, parsed.golden_fix)
     except FcreviewError as error:
         problem = str(error)
     if problem:
         position = find_problem_position(problem, text)
         return CheckedText(None, problem=problem, position=position)
+    return parsed
+
+
+def _parse_text(text: str) -> CheckedText:
+    """Parse the text as a JSON object. The rules of the benchmark are not checked yet."""
+    try:
+        fix = json.loads(text)
+    except json.JSONDecodeError as error:
+        return CheckedText(None, problem=f"invalid JSON: {error.msg}", position=error.pos)
+    except (ValueError, RecursionError) as error:
+        return CheckedText(None, problem=f"invalid JSON: {error}")
+    if not isinstance(fix, dict):
+        problem = "the text is not a JSON object with the fields of the golden record"
+        return CheckedText(None, problem=problem)
     return CheckedText(fix)
 
 
@@ -310,27 +317,33 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
         A sibling is a nearly equal question in another category or version. If the user pressed a
         verdict key in the meantime (`_verdict_key`), close with this verdict.
         """
-        error_text = ""
         try:
-            for fix in self._plan.possible_fixes:
-                is_measured = fix.question.item in self._plan.annotations
-                if not is_measured:
-                    await self._siblings.measure(fix, self._plan, self._reason, self._status)
-                    self._draw()
+            await self._measure_each_sibling()
         except Exception as error:
             # Whatever the reason, the correction of the item itself can still be saved. A verdict
             # key that was pressed for all of them is forgotten.
             self._plan.is_chosen = False
             self._verdict_key = ""
-            error_text = sanitize(str(error) or type(error).__name__)
+            self._accept_verdict_keys()
+            reason = sanitize(str(error) or type(error).__name__)
+            self._show_message(f"siblings cannot be corrected: {reason}", "bad")
+            return
 
-        # From now on, a verdict key acts at once.
-        self._is_complete = True
-        self._draw()
-        if error_text:
-            self._show_message(f"siblings cannot be corrected: {error_text}", "bad")
+        self._accept_verdict_keys()
         if self._verdict_key:
             self._finish(self._verdict_key)
+
+    async def _measure_each_sibling(self) -> None:
+        for fix in self._plan.possible_fixes:
+            is_measured = fix.question.item in self._plan.annotations
+            if not is_measured:
+                await self._siblings.measure(fix, self._plan, self._reason, self._status)
+                self._draw()
+
+    def _accept_verdict_keys(self) -> None:
+        """From now on, a verdict key acts at once."""
+        self._is_complete = True
+        self._draw()
 
     @property
     def _question(self) -> str:
@@ -545,14 +558,18 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             check_text, text, self._golden, self._detail.run, self._detail.item
         )
 
-        if self._checked.golden_fix is None:
-            line, _ = to_line_and_column(text, self._checked.position)
-            self._show_message(f"line {line + 1}: {sanitize(self._checked.problem)}", "warn")
+        await self._show_check_result(self._checked, text)
+
+    async def _show_check_result(self, checked: CheckedText, text: str) -> None:
+        """Show the problem of the text or, if it has none, the verdicts that it changes."""
+        if checked.golden_fix is None:
+            line, _ = to_line_and_column(text, checked.position)
+            self._show_message(f"line {line + 1}: {sanitize(checked.problem)}", "warn")
         elif self._hides_verdicts:
             self._show_message("valid · verdicts are hidden until you submit")
         else:
             self._show_message("valid")
-            await self._show_changed_verdicts(self._checked.golden_fix)
+            await self._show_changed_verdicts(checked.golden_fix)
 
     async def _show_changed_verdicts(self, golden_fix: dict[str, Any]) -> None:
         """Show how many verdicts the correction changes, updated after each run."""

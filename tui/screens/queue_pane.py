@@ -41,7 +41,13 @@ from fcreview.tui.queue_state import (
 )
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.text.lines import ChoiceTable, Line, make_line, progress_message
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    ChoiceTable,
+    Line,
+    make_line,
+    progress_message,
+)
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import Panel, ProgressTimer, is_small_screen, work
@@ -494,20 +500,23 @@ class QueuePane(Vertical):
             adjudicate_key=find_action_key_names(self.app).get("queue.adjudicate", ""),
         )
         self._line_bar("rates").show(rates)
-
-        message: Line = ()
-        if self._message:
-            message = make_line(f" {sanitize(self._message)}", "warn")
-        self._line_bar("queue-message").show(message)
-
-        heading: Line = ()
-        if not self.list.is_waiting:
-            heading = queue_heading_line(self.list.columns, self._shown.view.queue)
-        self._line_bar("heading").show(heading)
+        self._line_bar("queue-message").show(self._message_line())
+        self._line_bar("heading").show(self._heading_line())
 
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()
+
+    def _message_line(self) -> Line:
+        if not self._message:
+            return BLANK_LINE
+        return make_line(f" {sanitize(self._message)}", "warn")
+
+    def _heading_line(self) -> Line:
+        """Return the titles of the columns. A list without rows has none."""
+        if self.list.is_waiting:
+            return BLANK_LINE
+        return queue_heading_line(self.list.columns, self._shown.view.queue)
 
     @property
     def _shows_part(self) -> bool:
@@ -674,20 +683,13 @@ class QueuePane(Vertical):
         """
         named_item = self._first_item
         item_to_open = None
-        # A store that was just opened has read the reviews, and may have warnings.
-        is_first_page = self._page is None
         try:
             if named_item is not None:
                 item_to_open = await self._loader.find_item_number(named_item, requested.run)
                 cursor = CursorPosition(item_to_open, cursor.line)
-            request = QueueRequest(
-                requested.view,
-                cursor,
-                refresh=not is_first_page,
-                opens_unreviewed=self.opens_unreviewed,
-            )
-            page = await self._loader.load_page(request)
-            if is_first_page and not message:
+            page = await self._load_page(requested, cursor)
+            if self._page is None and not message:
+                # A store that was just opened has read the reviews, and may have warnings.
                 message = await self._loader.load_store_warnings()
         except SessionError as error:
             # Without a store, there is nothing to show.
@@ -710,6 +712,18 @@ class QueuePane(Vertical):
             self.opens_unreviewed = False
         if item_to_open is not None:
             self.post_message(self.ItemFound(item_to_open))
+
+    async def _load_page(self, requested: QueueState, cursor: CursorPosition) -> QueuePage:
+        """Load the page with the cursor. The store of the first page was just opened, so it needs
+        no refresh.
+        """
+        request = QueueRequest(
+            requested.view,
+            cursor,
+            refresh=self._page is not None,
+            opens_unreviewed=self.opens_unreviewed,
+        )
+        return await self._loader.load_page(request)
 
     def _show_page(self, page: QueuePage, requested: QueueState, message: str) -> None:
         """Show a view that has been loaded, with a message above the list."""

@@ -275,6 +275,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             # A hidden view has no size. When it is shown again, its first frame must not have the
             # rows that were drawn before.
             self._drawn_size = self.size
+            self._strips = []
             self.refresh()
             return
         if self._drawn_size != self.size:

@@ -114,6 +114,16 @@ def _name_test(group: ComparisonGroup) -> str:
     return "McNemar"
 
 
+def _name_flip(flip: Flip) -> str:
+    """Return `simple_7 · simple · only A passes`."""
+    facts = [
+        sanitize(flip.a.question_key.id),
+        sanitize(flip.a.question_key.category),
+        f"only {flip.passing_side.upper()} passes",
+    ]
+    return f" {symbols().separator} ".join(facts)
+
+
 PASSING_SIDES = ("", "a", "b")
 """Choices of the run that passes the listed items. Empty: either run."""
 
@@ -172,21 +182,14 @@ class FlipScreen(GuardedScreen[None]):
     def _draw(self) -> None:
         """Draw the flip on screen: its id in the top line and, when they are read, both items."""
         flip = self._flips[self._index]
-        facts = [
-            sanitize(flip.a.question_key.id),
-            sanitize(flip.a.question_key.category),
-            f"only {flip.passing_side.upper()} passes",
-        ]
-        flip_name = f" {symbols().separator} ".join(facts)
-        path = (*self._session.root_breadcrumb, "compare", flip_name)
+        path = (*self._session.root_breadcrumb, "compare", _name_flip(flip))
         position = f"{self._index + 1:,}/{len(self._flips):,}"
         self.query_one(TopLine).show_path(path, make_line(position, "dim"))
 
         if self._items is not None:
             item_a, item_b = self._items
-            lines = flip_detail_lines(
-                flip, item_a, item_b, self.size.width - 2, run_names=self._run_names
-            )
+            cells = self.size.width - 2
+            lines = flip_detail_lines(flip, item_a, item_b, cells, run_names=self._run_names)
             self._text_list.set_lines(lines)
 
     @work(exclusive=True, group="question")
@@ -296,22 +299,27 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         # Samples are of human verdicts, so that the comparison must be of them too.
         if sources == ("effective", "effective"):
             estimate = await self._estimate_difference(comparison)
-        failing_items = [find_failing_item(flip) for flip in comparison.flips]
-        rows = await self._session.read(
-            lambda store: store.fetch_rows(failing_items), interruptible=True
-        )
+        failing_rows = await self._read_failing_rows(comparison)
 
         # The comparison, its sources and its estimate change together, so that the screen never
         # shows figures below the name of other sources.
         self._sources = sources
         self._comparison = comparison
-        self._failing_rows = {row.item: row for row in rows}
+        self._failing_rows = failing_rows
         self._estimate = estimate
         self._message = ""
         self.waiting.stop()
         self._draw()
         self.list.move_cursor(0)
         self.handle_kept_keys()
+
+    async def _read_failing_rows(self, comparison: RunComparison) -> dict[int, QueueRow]:
+        """Return the row of the item that fails in each flip, by item number."""
+        failing_items = [find_failing_item(flip) for flip in comparison.flips]
+        rows = await self._session.read(
+            lambda store: store.fetch_rows(failing_items), interruptible=True
+        )
+        return {row.item: row for row in rows}
 
     async def _estimate_difference(self, comparison: RunComparison) -> EstimatedDifference | None:
         """Estimate how much the runs differ, from the items of their random samples."""
@@ -377,14 +385,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         border_cells = 2 if is_small_screen(self.size) else 6
         cells = self.size.width - border_cells
         source_a, source_b = self._sources
-        heading, lines = lay_out_figure(
-            build_pass_rate_table(comparison, source_a, source_b), cells
-        )
-        if self._estimate is not None:
-            for text in describe_estimated_difference(self._estimate):
-                lines += [make_line(row) for row in sanitize_and_wrap(text, cells)]
-        for caveat in list_caveats(comparison, source_a, source_b):
-            lines += [make_line(row, "warn") for row in sanitize_and_wrap(caveat, cells)]
+        table = build_pass_rate_table(comparison, source_a, source_b)
+        heading, lines = lay_out_figure(table, cells)
+        lines += self._remark_lines(comparison, cells)
         self._show_pass_rate_lines(heading, lines)
 
         separator = f" {symbols().separator} "
@@ -393,6 +396,17 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         title = separator.join(["Pass rates", "whole runs", sources])
         summary = summarize_comparison(comparison, source_a, source_b, width=cells)
         self.query_one("#rates-panel", Panel).set_title(title, summary)
+
+    def _remark_lines(self, comparison: RunComparison, cells: int) -> list[Line]:
+        """Return what stands below the table: the estimated difference and the caveats."""
+        lines: list[Line] = []
+        if self._estimate is not None:
+            for text in describe_estimated_difference(self._estimate):
+                lines += [make_line(row) for row in sanitize_and_wrap(text, cells)]
+        source_a, source_b = self._sources
+        for caveat in list_caveats(comparison, source_a, source_b):
+            lines += [make_line(row, "warn") for row in sanitize_and_wrap(caveat, cells)]
+        return lines
 
     def _show_pass_rate_lines(self, heading: Line, lines: list[Line]) -> None:
         rates = self.query_one("#rates", TextList)

@@ -361,27 +361,44 @@ class PaletteContext:
         Without an argument, ask for one. If `is_taken(argument)`, ask whether to replace what
         already exists under this name.
         """
+        if argument:
+            self._run_unless_taken(run, is_taken, argument)
+        else:
+            self._ask_for_argument(f"{prompt}:", run, is_taken)
+
+    def _run_unless_taken(
+        self, run: Callable[[str], None], is_taken: Callable[[str], bool], argument: str
+    ) -> None:
+        """Run a command with an argument. If the argument is taken, ask first."""
+        if is_taken(argument):
+            question = "Already exists. Press Enter to replace it:"
+            self._ask_for_argument(question, run, is_taken, confirmed_argument=argument)
+        else:
+            run(argument)
+
+    def _ask_for_argument(
+        self,
+        question: str,
+        run: Callable[[str], None],
+        is_taken: Callable[[str], bool],
+        confirmed_argument: str = "",
+    ) -> None:
+        """Ask for the argument of a command, and run the command.
+
+        Without an answer, nothing happens. `confirmed_argument`: initial answer, which is accepted
+        although it is taken.
+        """
 
         def run_with_answer(answer: str | None) -> None:
             entered = (answer or "").strip()
-            if entered:
-                self.run_with_argument(prompt, run, is_taken, entered)
-
-        def replace_if_confirmed(answer: str | None) -> None:
-            # Entering the same name again confirms it. Another name is checked like the first one.
-            is_confirmed = (answer or "").strip() == argument
-            if is_confirmed:
-                run(argument)
+            if not entered:
+                return
+            if entered == confirmed_argument:
+                run(entered)
             else:
-                run_with_answer(answer)
+                self._run_unless_taken(run, is_taken, entered)
 
-        if not argument:
-            self.app.push_screen(AskScreen(f"{prompt}:", ""), run_with_answer)
-        elif is_taken(argument):
-            question = "Already exists. Press Enter to replace it:"
-            self.app.push_screen(AskScreen(question, argument), replace_if_confirmed)
-        else:
-            run(argument)
+        self.app.push_screen(AskScreen(question, confirmed_argument), run_with_answer)
 
 
 CLOSE_POLL_INTERVAL = 0.01

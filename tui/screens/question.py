@@ -242,24 +242,33 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         panel = self.query_one("#question-panel", Panel)
         panel.set_title("Question", sanitize(self._question.detail.row.category), flat_facts=True)
 
-        size = self.app.size
-        margin = SMALL_PANEL_MARGIN if is_small_screen(size) else PANEL_MARGIN
-        item = self._question.detail.displayed_item
-        is_beside_answers = self.has_class("columns")
-        if is_beside_answers:
-            max_rows = size.height - ROWS_BESIDE_PANELS
-            cells = int(size.width * QUESTION_WIDTH_SHARE) - margin
-            lines = question_lines(item, cells, max_rows)
-            lines += docs_lines(item, cells, max_rows - len(lines))
+        is_small = is_small_screen(self.app.size)
+        margin = SMALL_PANEL_MARGIN if is_small else PANEL_MARGIN
+        if self.has_class("columns"):
+            lines = self._question_lines_beside_answers(margin)
         else:
-            # The question takes a third of the screen, of which the title needs a row.
-            max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
-            lines = question_lines(item, size.width - margin, max_rows)
-
-        if is_small_screen(size):
+            lines = self._question_lines_above_answers(margin)
+        if is_small:
             # Without a border, a blank stands before each line.
             lines = [((" ", ""), *line) for line in lines]
         self.query_one("#question", LineBlock).show(lines)
+
+    def _question_lines_beside_answers(self, margin: int) -> list[Line]:
+        """Return the question and the function docs. `margin`: cells at both sides."""
+        size = self.app.size
+        item = self._question.detail.displayed_item
+        max_rows = size.height - ROWS_BESIDE_PANELS
+        cells = int(size.width * QUESTION_WIDTH_SHARE) - margin
+        lines = question_lines(item, cells, max_rows)
+        return lines + docs_lines(item, cells, max_rows - len(lines))
+
+    def _question_lines_above_answers(self, margin: int) -> list[Line]:
+        """Return the question. `margin`: cells at both sides."""
+        size = self.app.size
+        # The question takes a third of the screen, of which the title needs a row.
+        max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
+        item = self._question.detail.displayed_item
+        return question_lines(item, size.width - margin, max_rows)
 
     def _draw_answers(self) -> None:
         """Draw the answers of the runs, or a note that they are hidden."""

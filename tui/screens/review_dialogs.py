@@ -22,7 +22,7 @@ from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import SCALES
 from fcreview.store.drafts import DraftKind, DraftSlot
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import (
     FAULT_ACTIONS,
     NOTE_ACTIONS,
@@ -321,25 +321,31 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
     def on_mount(self) -> None:
         """Draw the tags with their keys, and load the tags of earlier reviews."""
+        self._source = self._make_tag_source()
+        self._draw(0)
+        self._load_used_tags()
+        self.query_one(LineBar).show(self._title_and_key_line())
+
+    def _make_tag_source(self) -> TagSource:
+        """Return the list of tags with their keys. The first nine tags have digit keys."""
         key_names = find_action_key_names(self.app)
-        # The first nine tags have digit keys.
         key_by_number = {}
         for number in range(1, 10):
             action_id = f"tags.set_{number}"
             if action_id in key_names:
                 key_by_number[number] = key_names[action_id]
         new_key = key_names.get("tags.new", "")
-        self._source = TagSource(self._tags, set(self._selected_before), new_key, key_by_number)
-        self._draw(0)
-        self._load_used_tags()
+        return TagSource(self._tags, set(self._selected_before), new_key, key_by_number)
 
-        title = LineBuilder()
-        title.add(f" {sanitize(self._label)} ", "strong")
-        title.add(f"{self._about} " if self._about else "", "warn")
+    def _title_and_key_line(self) -> Line:
+        line = LineBuilder()
+        line.add(f" {sanitize(self._label)} ", "strong")
+        if self._about:
+            line.add(f"{self._about} ", "warn")
         for key, label in list_key_hints(self):
-            title.add(f" {key}", "key")
-            title.add(f" {label} ")
-        self.query_one(LineBar).show(title.build())
+            line.add(f" {key}", "key")
+            line.add(f" {label} ")
+        return line.build()
 
     @work()
     async def _load_used_tags(self) -> None:
@@ -423,13 +429,12 @@ def ask_tags(
     if own_review is not None and own_review.tags:
         chosen = own_review.tags
 
-    # Before the annotator's verdict, blind review hides the error types that the benchmark found.
-    row = subject.detail.row
-    error_types = [row.error_type, row.rule_error_type]
-    if session.blind and row.you is None:
-        error_types = []
-    benchmark_tags = subject.detail.run.tags
-    tags = list_tag_choices(session.vocabulary.tags, error_types, benchmark_tags, chosen)
+    tags = list_tag_choices(
+        session.vocabulary.tags,
+        _list_shown_error_types(subject.detail.row, session),
+        subject.detail.run.tags,
+        chosen,
+    )
 
     def record(selected: list[str] | None) -> None:
         # None: the screen was closed without a choice.
@@ -439,6 +444,15 @@ def ask_tags(
     shown_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
     screen = TagsScreen(tags, chosen, prefetcher.read_used_tags, shown_name)
     view.app.push_screen(screen, record)
+
+
+def _list_shown_error_types(row: QueueRow, session: Session) -> list[str | None]:
+    """Return the error types that the benchmark found. Blind review hides them before the
+    annotator's verdict.
+    """
+    if session.blind and row.you is None:
+        return []
+    return [row.error_type, row.rule_error_type]
 
 
 def make_draft_slot(session: Session, kind: DraftKind, subject: ReviewSubject) -> DraftSlot:

@@ -330,26 +330,7 @@ def final_reply_blocks(
     instead. `step`: label of the step for the heading.
     """
     golden = indexed.item.extra.golden_reply
-    facts = f" · {step}" if step else ""
-    if indexed.is_trajectory and golden is not None:
-        facts += " · judged"
-
-    def heading_lines(cells: int) -> list[Line]:
-        lines = [rule_line((("response", "strong"), (facts, "dim")), cells)]
-        if golden is not None:
-            lines.append(column_headings(_reply_columns(cells), ""))
-        return lines
-
-    head = Block(
-        RESPONSE,
-        heading_lines,
-        target=RESPONSE,
-        is_heading=True,
-        is_judged=golden is not None,
-        title="response",
-        copied_value=lambda: reply,
-    )
-    blocks = [head]
+    blocks = [_reply_heading(indexed, reply, step)]
     if golden is not None:
         blocks += _response_label_blocks(indexed)
         blocks.append(_two_replies_block(golden, reply, options))
@@ -358,6 +339,32 @@ def final_reply_blocks(
     blocks += judge_blocks(indexed, RESPONSE)
     blocks += target_verdict_and_review_blocks(indexed, RESPONSE, automatic_sources=())
     return blocks
+
+
+def _reply_heading(indexed: IndexedItem, reply: str | None, step: str) -> Block:
+    """Return the heading of the section: `response · step 3 · judged`, and titles of the columns if
+    there are two replies.
+    """
+    has_golden_reply = indexed.item.extra.golden_reply is not None
+    facts = f" · {step}" if step else ""
+    if indexed.is_trajectory and has_golden_reply:
+        facts += " · judged"
+
+    def render_lines(cells: int) -> list[Line]:
+        lines = [rule_line((("response", "strong"), (facts, "dim")), cells)]
+        if has_golden_reply:
+            lines.append(column_headings(_reply_columns(cells), ""))
+        return lines
+
+    return Block(
+        RESPONSE,
+        render_lines,
+        target=RESPONSE,
+        is_heading=True,
+        is_judged=has_golden_reply,
+        title="response",
+        copied_value=lambda: reply,
+    )
 
 
 REPLY_TEXT_KEY = f"{RESPONSE}/text"
@@ -471,37 +478,52 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
     Long replies are folded at first. Very long ones do not unfold in place, but open in the pager.
     `reply` is None if the model made a call instead.
     """
-    predicted = _describe_reply(reply)
-    predicted_style = "predicted" if reply else "dim"
-
-    is_long = is_longer_than(golden, SIDE_BY_SIDE_REPLY_ROWS) or is_longer_than(
-        predicted, SIDE_BY_SIDE_REPLY_ROWS
-    )
-    needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
+    replies = _TwoReplies(golden, _describe_reply(reply), "predicted" if reply else "dim")
+    needs_pager = replies.needs_pager
+    is_long = replies.is_long
     folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, by_default=True))
     max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS
-
-    def render_lines(cells: int) -> list[Line]:
-        widths = _reply_columns(cells)
-        golden_rows, golden_has_more = wrap_first_rows(golden, widths.golden, max_rows)
-        predicted_rows, predicted_has_more = wrap_first_rows(predicted, widths.predicted, max_rows)
-        rendered = _two_replies_lines(golden_rows, predicted_rows, widths, predicted_style)
-        if golden_has_more or predicted_has_more:
-            sizes = f"{format_size(golden)} and {format_size(predicted)}"
-            hint = f"{SIZES_INDENT}… {sizes}, {options.unfold_hint}"
-            rendered.append(make_line(hint, "dim"))
-        return rendered
-
     return Block(
         REPLY_TEXT_KEY,
-        render_lines,
+        lambda cells: replies.build_lines(cells, max_rows, options.unfold_hint),
         target=RESPONSE,
         foldable=is_long,
         folded=folded,
         opens_pager=needs_pager,
         title="reply",
-        full_text=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
+        full_text=lambda: f"golden\n{replies.golden}\n\npredicted\n{replies.predicted}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoReplies:
+    """The golden reply, and the model's reply beside it."""
+
+    golden: str
+    predicted: str
+    predicted_style: str
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a reply may need more rows than a folded reply has."""
+        return is_longer_than(self.golden, SIDE_BY_SIDE_REPLY_ROWS) or is_longer_than(
+            self.predicted, SIDE_BY_SIDE_REPLY_ROWS
+        )
+
+    @property
+    def needs_pager(self) -> bool:
+        return max(len(self.golden), len(self.predicted)) > MAX_INLINE_CHARS
+
+    def build_lines(self, cells: int, max_rows: int, unfold_hint: str) -> list[Line]:
+        """Return the first rows of both replies. If a row is missing, their sizes follow."""
+        columns = _reply_columns(cells)
+        golden = wrap_first_rows(self.golden, columns.golden, max_rows)
+        predicted = wrap_first_rows(self.predicted, columns.predicted, max_rows)
+        lines = _two_replies_lines(golden.rows, predicted.rows, columns, self.predicted_style)
+        if golden.has_more or predicted.has_more:
+            sizes = f"{format_size(self.golden)} and {format_size(self.predicted)}"
+            lines.append(make_line(f"{SIZES_INDENT}… {sizes}, {unfold_hint}", "dim"))
+        return lines
 
 
 def _two_replies_lines(
@@ -542,9 +564,7 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
         if len(group) > 1:
             blocks += _repeated_event_blocks(indexed, turn, group, options)
         elif event is final_reply and event.message is not None:
-            step = indexed.step_label(turn, event.step)
-            reply = final_reply_blocks(indexed, event.message.content, options, step)
-            blocks += set_message_number(reply, indexed.message_number(event.message))
+            blocks += _final_reply_event_blocks(indexed, event, event.message, options)
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
 
@@ -554,6 +574,15 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
     if final_reply is None and is_last_turn and has_golden_reply:
         blocks += final_reply_blocks(indexed, None, options)
     return blocks
+
+
+def _final_reply_event_blocks(
+    indexed: IndexedItem, event: TimelineEvent, message: Message, options: DisplayOptions
+) -> Sequence[Block]:
+    """Return the section of the final reply, which is a message in the last turn."""
+    step = indexed.step_label(indexed.n_turns - 1, event.step)
+    reply = final_reply_blocks(indexed, message.content, options, step)
+    return set_message_number(reply, indexed.message_number(message))
 
 
 def _find_final_reply_event(
@@ -631,29 +660,36 @@ def _repeated_event_blocks(
     Below it is the first result or, if the reader has unfolded the line, all events.
     """
     first = repeated[0]
+    head = _repeated_events_head(indexed, turn, repeated, options)
+    if not head.folded:
+        blocks = [head]
+        for event in repeated:
+            blocks += _single_event_blocks(indexed, turn, event, options)
+        return blocks
+    if first.observation is None:
+        return [head]
+    label = "all" if _have_same_result(repeated) else "first"
+    result = _result_block(turn, first, first.observation, options, is_brief=True, label=label)
+    return [head, result]
+
+
+def _repeated_events_head(
+    indexed: IndexedItem, turn: int, repeated: Sequence[TimelineEvent], options: DisplayOptions
+) -> Block:
+    """Return the line that stands for equal events. It is folded at first."""
+    first = repeated[0]
     key = _repeated_events_key(turn, repeated)
     name = _name_repeated_events(indexed, turn, repeated)
-    folded = options.is_folded(key, by_default=True)
     head = Block(
         key,
         lambda cells: [_repeated_events_line(repeated, name, cells)],
         differs=first.kind == "call",
         foldable=True,
-        folded=folded,
+        folded=options.is_folded(key, by_default=True),
         title=f"turn {turn + 1} {name}",
     )
     head.message_number = indexed.message_number(first.call or first.message)
-
-    blocks = [head]
-    if not folded:
-        for event in repeated:
-            blocks += _single_event_blocks(indexed, turn, event, options)
-    elif first.observation is not None:
-        label = "all" if _have_same_result(repeated) else "first"
-        blocks.append(
-            _result_block(turn, first, first.observation, options, is_brief=True, label=label)
-        )
-    return blocks
+    return head
 
 
 def _repeated_events_key(turn: int, repeated: Sequence[TimelineEvent]) -> str:

@@ -577,26 +577,29 @@ def format_queue_facts(
     ending = separator + position if position else ""
     cells = max(width - display_width(ending), 1)
 
+    selection = _list_selection(view, filter_text, search_text, cursor)
     run_names = []
     if cursor.run_name:
         run_names.append(truncate_middle(sanitize(cursor.run_name), cells))
-
-    titles = _list_run_titles(runs or ())
-    selection = _list_selection(view, filter_text, search_text, cursor)
-    order = [] if selection.names_order else [_describe_order(view)]
-    variants_longest_first = (
-        titles + selection.parts + order + run_names,
-        selection.parts + order + run_names,
-        selection.parts + run_names,
-    )
-    for parts in variants_longest_first:
-        text = separator.join(parts) + ending
+    for optional_parts in _list_optional_parts(runs or (), view, selection):
+        text = separator.join(optional_parts + run_names) + ending
         if display_width(text) <= width:
             return text
 
-    if run_names:
+    if cursor.run_name:
         return _shorten_run_beside_selection(selection, cursor.run_name, cells) + ending
     return truncate(separator.join(selection.parts), cells) + ending
+
+
+def _list_optional_parts(
+    runs: Sequence[RunRow], view: View, selection: _Selection
+) -> list[list[str]]:
+    """Return the parts before the run name with the benchmark and the order, without the benchmark,
+    and without both.
+    """
+    order = [] if selection.names_order else [_describe_order(view)]
+    without_titles = selection.parts + order
+    return [_list_run_titles(runs) + without_titles, without_titles, selection.parts]
 
 
 def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: int) -> str:
@@ -683,28 +686,31 @@ def _list_selection(
     Without a filter, search or selection, the description is the kind of queue, such as `all
     items`. The result says whether the parts already name the order of the items (`names_order`).
     """
-    search = f"search {sanitize(search_text)}" if search_text else ""
-    narrowing_parts = []
-    if view.items:
-        narrowing_parts.append(f"selected {format_count(len(view.items), 'item')}")
-    if filter_text:
-        narrowing_parts.append(f"filter {sanitize(filter_text)}")
-    if search:
-        narrowing_parts.append(search)
-
-    if narrowing_parts:
-        selection = _Selection(narrowing_parts, search=search, is_narrowed=True)
-    elif view.share:
-        # A queue file assigns each annotator a share of its items.
-        selection = _Selection(["your items"])
-    else:
-        selection = _Selection([])
-
+    selection = _describe_narrowing(view, filter_text, search_text)
     # The number of strong suspects is shown beside a filter too. It is None until it is counted.
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
         suspects = f"suspects, {format_count(cursor.n_strong, 'strong item')}"
         return replace(selection, parts=[*selection.parts, suspects], names_order=True)
-    return selection if selection.parts else _describe_queue_kind(view)
+    if selection.parts:
+        return selection
+    return _describe_queue_kind(view)
+
+
+def _describe_narrowing(view: View, filter_text: str, search_text: str) -> _Selection:
+    """Describe the selected items, the filter and the search or, without one, the annotator's share
+    of a queue file. The result has no parts if nothing limits the items.
+    """
+    search = f"search {sanitize(search_text)}" if search_text else ""
+    parts = []
+    if view.items:
+        parts.append(f"selected {format_count(len(view.items), 'item')}")
+    if filter_text:
+        parts.append(f"filter {sanitize(filter_text)}")
+    if search:
+        parts.append(search)
+    if parts:
+        return _Selection(parts, search=search, is_narrowed=True)
+    return _Selection(["your items"] if view.share else [])
 
 
 def _describe_queue_kind(view: View) -> _Selection:

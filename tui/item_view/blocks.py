@@ -681,15 +681,14 @@ def text_block(
     def render_lines(cells: int) -> list[Line]:
         text_cells = max(cells - LABEL_CELLS, MIN_TEXT_CELLS)
         rows, has_more = wrap_first_rows(text, text_cells, max_rows)
-        if not has_more:
-            return prefix_rows_with_label(pad_label(label), rows, style)
-
-        if folded_rows == 1:
+        if has_more and folded_rows == 1:
             # The block keeps its only row: the size is at the end of this row, not below it.
             return [_first_row_with_size(label, rows[0], text, cells=cells, style=style)]
-        size_and_hint = f"… {format_size(text)}, {options.unfold_hint}"
-        size_line: Line = ((" " * LABEL_CELLS, ""), (size_and_hint, "dim"))
-        return [*prefix_rows_with_label(pad_label(label), rows, style), size_line]
+
+        lines = prefix_rows_with_label(pad_label(label), rows, style)
+        if has_more:
+            lines.append(_size_line(text, options.unfold_hint))
+        return lines
 
     return Block(
         key,
@@ -700,6 +699,11 @@ def text_block(
         title=title or label,
         full_text=lambda: text,
     )
+
+
+def _size_line(text: str, unfold_hint: str) -> Line:
+    """Return the line below the first rows of a folded text: its size, and how to unfold it."""
+    return ((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {unfold_hint}", "dim"))
 
 
 def other_role_block(key: str, message: Message, options: DisplayOptions) -> Block:

@@ -785,17 +785,13 @@ def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _Ve
         for block in comments:
             block.is_heading = True
 
-    above: list[Block] = []
-    below: list[Block] = []
+    if not are_reasons_above and not is_only_judged:
+        return _VerdictBlocks(above_task=[], below_answer=reasons + comments)
+    if are_reasons_above and is_only_judged:
+        return _VerdictBlocks(above_task=reasons + comments, below_answer=[])
     if are_reasons_above:
-        above += reasons
-    else:
-        below += reasons
-    if is_only_judged:
-        above += comments
-    else:
-        below += comments
-    return _VerdictBlocks(above, below)
+        return _VerdictBlocks(above_task=reasons, below_answer=comments)
+    return _VerdictBlocks(above_task=comments, below_answer=reasons)
 
 
 def _is_only_judged(indexed: IndexedItem) -> bool:
@@ -900,9 +896,7 @@ def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: i
     source = _describe_mark_source(mark, confirm_key, is_guess=is_guess)
     text = sanitize(f" · message {mark.message_number} · {source}")
     left: Line = (("decisive step", "warn"), (text, "dim"))
-
-    is_other_message_guessed = bool(mark.guess_reason) and not is_guess
-    if is_other_message_guessed:
+    if mark.guess_reason and not is_guess:
         label = f"guess: message {mark.guessed_number}  "
         guess = paragraph_lines(label, mark.guess_reason, cells, style="dim", max_rows=NOTE_ROWS)
         return [justify_line(left, (), cells), *guess]

@@ -128,25 +128,34 @@ def function_docs_sections(
         warning = f"  not an available function{_closest_name_hint(name, available_names)}"
         return [DocsSection(None, [fit_line(make_line(warning, "warn"), cells)])]
 
-    head_lines = _description_lines("  ", function.get("description"), cells)
-    # Functions without a schema of parameters are shown as they are.
     properties = read_declared_parameters(function).properties
-    if properties is None:
-        parameters = _json_text(function.get("parameters"), indent=2)
-        head_lines += _description_lines("  ", parameters, cells)
-        return [DocsSection(None, head_lines)]
+    sections = [DocsSection(None, _docs_head_lines(function, properties, cells))]
     if not properties:
-        head_lines.append(make_line("  no parameters", "dim"))
-
+        return sections
     # A function can have thousands of parameters.
     shown_properties = _choose_shown_parameters(properties, marked_parameter)
-    sections = [DocsSection(None, head_lines)]
     sections += _parameter_sections(function, shown_properties, marked_parameter, cells)
     n_hidden = len(properties) - len(shown_properties)
     if n_hidden > 0:
         note = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
         sections.append(DocsSection(None, [make_line(note, "dim")]))
     return sections
+
+
+def _docs_head_lines(
+    function: dict[str, Any], properties: Mapping[Any, Any] | None, cells: int
+) -> list[Line]:
+    """Return the description of a function, and a remark if it declares no parameters.
+
+    `properties` is None without a schema of parameters, which are then shown as they are.
+    """
+    lines = _description_lines("  ", function.get("description"), cells)
+    if properties is None:
+        parameters = _json_text(function.get("parameters"), indent=2)
+        return lines + _description_lines("  ", parameters, cells)
+    if not properties:
+        lines.append(make_line("  no parameters", "dim"))
+    return lines
 
 
 def _parameter_sections(
@@ -761,27 +770,14 @@ def _available_functions_heading(
     *,
     folded: bool,
 ) -> Block:
-    """Return the heading of the available functions, with their number.
-
-    If the section is folded, the first names follow. Below, a warning names each predicted function
+    """Return the heading of the available functions. Below, a warning names each predicted function
     that is not available.
     """
-    first_names = ", ".join(sanitize(each.name) for each in functions[:MAX_LISTED_FUNCTIONS])
     unavailable_names = _find_unavailable_names(indexed)
     available_names = _function_names(indexed.item.functions)
 
     def render_lines(cells: int) -> list[Line]:
-        head = LineBuilder()
-        if options.frames:
-            head.add_line(fold_symbol(folded))
-        head.add(format_count(len(functions), "available function"), "strong")
-        if folded:
-            head.add("  ")
-            head.add(first_names, "dim")
-            lines = [fit_line(head.build(), cells)]
-        else:
-            head.add(" · name(required, [optional])", "dim")
-            lines = [rule_line(head.build(), cells)]
+        lines = [_available_functions_line(functions, options, cells, folded=folded)]
         for name in unavailable_names:
             lines.append(_unavailable_function_line(name, available_names, cells))
         return lines
@@ -795,6 +791,23 @@ def _available_functions_heading(
         title="available functions",
         copied_value=lambda: indexed.item.functions,
     )
+
+
+def _available_functions_line(
+    functions: Sequence[_AvailableFunction], options: DisplayOptions, cells: int, *, folded: bool
+) -> Line:
+    """Return the number of functions, and in a folded section the first names."""
+    line = LineBuilder()
+    if options.frames:
+        line.add_line(fold_symbol(folded))
+    line.add(format_count(len(functions), "available function"), "strong")
+    if not folded:
+        line.add(" · name(required, [optional])", "dim")
+        return rule_line(line.build(), cells)
+    line.add("  ")
+    first_names = ", ".join(sanitize(each.name) for each in functions[:MAX_LISTED_FUNCTIONS])
+    line.add(first_names, "dim")
+    return fit_line(line.build(), cells)
 
 
 def _find_unavailable_names(indexed: IndexedItem) -> list[str]:

@@ -126,12 +126,18 @@ def wrap_entries_around(
     rows = wrap_entries(label, entries, row_cells)
     rows_until_important = wrap_entries(label, entries[: important + 1], row_cells)
     shown = _choose_shown_rows(len(rows), important_row=len(rows_until_important) - 1)
+    return _cut_rows(label, rows, shown)
 
-    shown_rows = rows[shown.start : shown.stop]
+
+def _cut_rows(label: str, rows: Sequence[Line], shown: range) -> list[Line]:
+    """Return the rows in `shown`. The first one has the label. An ellipsis stands where rows are
+    omitted.
+    """
+    shown_rows = list(rows[shown.start : shown.stop])
     if shown.start > 0:
         # The indentation of the row, which is its first part, makes room for the label.
         _, *entry_parts = shown_rows[0]
-        shown_rows[0] = ((label, "dim"), (ellipsis, "dim"), *entry_parts)
+        shown_rows[0] = ((label, "dim"), (f"{symbols().ellipsis} ", "dim"), *entry_parts)
     if shown.stop < len(rows):
         shown_rows[-1] = (*shown_rows[-1], (symbols().ellipsis, "dim"))
     return shown_rows
@@ -248,19 +254,19 @@ class _ShownSiblings:
         if self.first > 0:
             line.add("… ", "dim")
         for index in range(self.first, self.last + 1):
-            verdict = self.siblings[index].mark
-            symbol: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
-            if index == self.displayed:
-                line.add(f"[{index + 1} ", "strong")
-                line.add(*symbol)
-                line.add("]", "strong")
-            else:
-                line.add(f"{index + 1} ", "dim")
-                line.add(*symbol)
+            line.add_line(self._format_item(index))
             line.add("  ")
         if self.last < len(self.siblings) - 1:
             line.add("…", "dim")
         return line.build()
+
+    def _format_item(self, index: int) -> Line:
+        """Return `3 ✓`, or `[3 ✓]` for the displayed item."""
+        verdict = self.siblings[index].mark
+        symbol: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
+        if index == self.displayed:
+            return ((f"[{index + 1} ", "strong"), symbol, ("]", "strong"))
+        return ((f"{index + 1} ", "dim"), symbol)
 
 
 UNKNOWN_QUESTION = "question unknown: not found in any dataset"
@@ -286,15 +292,14 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         # Opening messages have a negative step.
         if message.step >= 0 or not _is_opening_message_shown(indexed, turn, index, options):
             continue
+        # The line about the unknown question replaces an empty message.
         if lacks_question and not message.content.strip():
             continue
         key = f"{turn_address(turn)}/opening:{index}"
         block = _opening_message_block(key, message, options)
-        blocks += set_message_number(
-            [block],
-            indexed.message_number(message),
-            stops_cursor=message.role in ("user", "assistant"),
-        )
+        number = indexed.message_number(message)
+        is_text = message.role in ("user", "assistant")
+        blocks += set_message_number([block], number, stops_cursor=is_text)
     return blocks
 
 
@@ -445,18 +450,25 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     They are shown once: at the failing turn or, if it is unknown, at the last turn. Blind review
     does not show them, because they reveal the verdict.
     """
-    shown_turn = indexed.failing_turn
-    if shown_turn is None:
-        shown_turn = indexed.n_turns - 1
     differences = indexed.item.extra.state_differences
-    if not differences or turn != shown_turn or indexed.hide_verdicts:
+    if not differences or turn != _find_turn_of_state(indexed) or indexed.hide_verdicts:
         return []
-
-    key = f"{turn_address(turn)}/end"
     title = "final state"
     if indexed.n_turns > 1:
         title = f"turn {turn + 1} · state after the turn"
     rows = [_state_row(path, difference) for path, difference in differences.items()]
+    return _state_table_blocks(f"{turn_address(turn)}/end", title, rows)
+
+
+def _find_turn_of_state(indexed: IndexedItem) -> int:
+    """Return the turn that shows the state: the failing turn or, if it is unknown, the last one."""
+    if indexed.failing_turn is not None:
+        return indexed.failing_turn
+    return indexed.n_turns - 1
+
+
+def _state_table_blocks(key: str, title: str, rows: Sequence[ArgumentRow]) -> list[Block]:
+    """Return a table of fields, with columns for the golden and the predicted value."""
     # Function from the width of the list to the widths of the columns.
     widths = cache(partial(compute_argument_columns, rows, name_share=FIELD_PATH_SHARE))
 

@@ -396,20 +396,7 @@ def _review_texts(opinion: Opinion) -> list[str]:
 
     Missing parts are left out.
     """
-    parts = []
-    verdict = ""
-    if opinion.verdict is not None:
-        verdict = format_verdict(opinion.verdict, opinion.criterion)
-    if opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict):
-        # The value is the number of the message that decided the outcome, not pass or fail.
-        parts.append(f"decisive step: message {verdict}")
-    else:
-        if verdict:
-            parts.append(verdict)
-        # The usual criterion is not named.
-        if opinion.criterion != CORRECT:
-            parts.append(sanitize(opinion.criterion))
-
+    parts = _verdict_and_criterion_texts(opinion)
     if opinion.fault:
         parts.append(f"fault: {opinion.fault}")
     if opinion.reason:
@@ -418,6 +405,23 @@ def _review_texts(opinion: Opinion) -> list[str]:
         parts.append(f"tags: {sanitize(', '.join(opinion.tags))}")
     if opinion.bulk:
         parts.append("bulk review: not counted in agreement, calibration and estimates")
+    return parts
+
+
+def _verdict_and_criterion_texts(opinion: Opinion) -> list[str]:
+    """Return the verdict and, unless it is the usual one, the criterion."""
+    verdict = ""
+    if opinion.verdict is not None:
+        verdict = format_verdict(opinion.verdict, opinion.criterion)
+    if opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict):
+        # The value is the number of the message that decided the outcome, not pass or fail.
+        return [f"decisive step: message {verdict}"]
+
+    parts = []
+    if verdict:
+        parts.append(verdict)
+    if opinion.criterion != CORRECT:
+        parts.append(sanitize(opinion.criterion))
     return parts
 
 
@@ -480,14 +484,7 @@ def _golden_fix_lines(decision: GoldenFixDecision, detail: ItemDetail, cells: in
     """Render how the golden answer was corrected: the status, the authors, the effect and, if the
     calls below are compared with another answer, the new answer.
     """
-    source = ""
-    if decision.annotators:
-        separator = f" {symbols().separator} "
-        names = ", ".join(sanitize(annotator) for annotator in decision.annotators)
-        source = f"{separator}{names}{separator}{sanitize(decision.time[:DATE_CHARS])}"
-    title = GOLDEN_STATUS_TITLES[decision.status]
-    lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
-
+    lines = [rule_line(_golden_fix_heading(decision), cells)]
     # The calls below already show the corrected answer.
     if detail.corrected_item is not None:
         return lines + paragraph_lines("", _describe_comparison(detail.row), cells, style="dim")
@@ -500,6 +497,17 @@ def _golden_fix_lines(decision: GoldenFixDecision, detail: ItemDetail, cells: in
         effect = _describe_rescored_verdict(detail.row)
         lines += paragraph_lines("", effect, cells, style="dim")
     return lines
+
+
+def _golden_fix_heading(decision: GoldenFixDecision) -> Line:
+    """Return the status with authors and date: `corrected golden answer · anna · 2025-12-31`."""
+    title = GOLDEN_STATUS_TITLES[decision.status]
+    if not decision.annotators:
+        return make_line(title, "strong")
+    separator = f" {symbols().separator} "
+    names = ", ".join(sanitize(annotator) for annotator in decision.annotators)
+    source = f"{separator}{names}{separator}{sanitize(decision.time[:DATE_CHARS])}"
+    return ((title, "strong"), (source, "dim"))
 
 
 def _describe_comparison(row: QueueRow) -> str:
@@ -580,22 +588,9 @@ def judge_blocks(
     if indexed.hide_verdicts:
         return []
 
-    # The judge verdict on labels is shown next to the golden labels, without its rationale. So it
-    # is omitted here if it has none.
-    label_verdict = None
-    if indexed.item.extra.golden_labels is not None:
-        label_verdict = find_judge_label_verdict(indexed.item)
-
-    explained: list[Verdict] = []
-    unexplained: list[Verdict] = []
-    for verdict in indexed.item.verdicts:
-        if verdict.source != "judge" or verdict.target != target:
-            continue
-        if _has_rationale(verdict):
-            explained.append(verdict)
-        elif verdict is not label_verdict:
-            unexplained.append(verdict)
-
+    verdicts = _list_judge_verdicts(indexed.item, target)
+    explained = [verdict for verdict in verdicts if _has_rationale(verdict)]
+    unexplained = [verdict for verdict in verdicts if not _has_rationale(verdict)]
     blocks = []
     if unexplained:
         lines = partial(_judge_lines_without_rationale, unexplained)
@@ -603,6 +598,22 @@ def judge_blocks(
     for index, verdict in enumerate(explained):
         blocks.append(_judge_rationale_block(f"judge:{target}:{index}", verdict, max_rows))
     return blocks
+
+
+def _list_judge_verdicts(item: Item, target: str) -> list[Verdict]:
+    """Return the judge verdicts on a target that are shown in the section of the judges."""
+    label_verdict = None
+    if item.extra.golden_labels is not None:
+        label_verdict = find_judge_label_verdict(item)
+
+    verdicts = []
+    for verdict in item.verdicts:
+        # The verdict on labels is shown beside the golden labels, without its rationale.
+        is_shown_elsewhere = verdict is label_verdict and not _has_rationale(verdict)
+        is_on_target = verdict.source == "judge" and verdict.target == target
+        if is_on_target and not is_shown_elsewhere:
+            verdicts.append(verdict)
+    return verdicts
 
 
 def _has_rationale(verdict: Verdict) -> bool:
@@ -699,31 +710,36 @@ def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     pager.
     """
     rationale = verdict.rationale or ""
-    is_long = len(rationale) > max_rows * ESTIMATED_ROW_CELLS
-    if not is_long:
-        # Line breaks make more rows than the number of characters tells.
-        rows = sanitize_and_wrap(rationale, ESTIMATED_ROW_CELLS, max_rows + 1)
-        is_long = len(rows) > max_rows
-    on_target = ""
-    if verdict.target != ITEM:
-        on_target = f" on {describe_address(sanitize(verdict.target))}"
-
-    def render_lines(cells: int) -> list[Line]:
-        value, style = _judge_verdict_text(verdict, on_target)
-        dash = symbols().rule * 2
-        head: Line = ((_judge_name(verdict), "strong"), (f" {dash} {value}", style))
-        reason = format_verdict_reason(verdict, None)
-        return [rule_line(head, cells), *paragraph_lines("", reason, cells, max_rows=max_rows)]
-
+    is_long = _needs_more_rows(rationale, max_rows)
     return Block(
         key,
-        render_lines,
+        partial(_judge_rationale_lines, verdict, max_rows),
         foldable=is_long,
         folded=is_long,
         opens_pager=is_long,
         title=f"judge {sanitize(verdict.by or '')}",
         full_text=lambda: rationale,
     )
+
+
+def _needs_more_rows(text: str, max_rows: int) -> bool:
+    """Whether a text probably has more than `max_rows` rows. The width is not known yet."""
+    if len(text) > max_rows * ESTIMATED_ROW_CELLS:
+        return True
+    # Line breaks make more rows than the number of characters tells.
+    rows = sanitize_and_wrap(text, ESTIMATED_ROW_CELLS, max_rows + 1)
+    return len(rows) > max_rows
+
+
+def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[Line]:
+    on_target = ""
+    if verdict.target != ITEM:
+        on_target = f" on {describe_address(sanitize(verdict.target))}"
+    value, style = _judge_verdict_text(verdict, on_target)
+    dash = symbols().rule * 2
+    head: Line = ((_judge_name(verdict), "strong"), (f" {dash} {value}", style))
+    reason = format_verdict_reason(verdict, None)
+    return [rule_line(head, cells), *paragraph_lines("", reason, cells, max_rows=max_rows)]
 
 
 def judgement_blocks(
@@ -840,28 +856,36 @@ def format_review_marks(indexed: IndexedItem, target: str) -> str:
 
 def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     """Render an automatic verdict on a part of the item: `judge gpt-4o fail correct: reason`."""
-    is_judge = verdict.source == "judge"
-    source = _judge_name(verdict) if is_judge else _source_label(verdict)
-
     # A verdict on an argument is a finding, such as `hallucinated: city`. It needs no value.
     _, _, argument = verdict.target.partition("/arg:")
     if argument:
         text = f"{verdict.criterion}: {argument}"
-        return paragraph_lines(f"{source}  ", text, cells, style="warn")
+        return paragraph_lines(f"{_full_source_name(verdict)}  ", text, cells, style="warn")
 
+    # Only what the reader should look at is not dim.
+    fails = verdict.value is False and verdict.criterion in PASS_FAIL_CRITERIA
+    style = "" if fails or verdict.source == "judge" else "dim"
+    text = _format_target_verdict(verdict)
+    return paragraph_lines("", text, cells, style=style, max_rows=TARGET_REASON_ROWS)
+
+
+def _full_source_name(verdict: Verdict) -> str:
+    """Return the source of a verdict. A judge has a name of its own."""
+    if verdict.source == "judge":
+        return _judge_name(verdict)
+    return _source_label(verdict)
+
+
+def _format_target_verdict(verdict: Verdict) -> str:
     value = format_verdict_value(verdict.value, verdict.criterion)
-    text = f"{source} {value} {sanitize(verdict.criterion)}"
-    # The name of a judge is already in `source`.
-    if verdict.by and not is_judge:
+    text = f"{_full_source_name(verdict)} {value} {sanitize(verdict.criterion)}"
+    # The name of the source already says which judge it is.
+    if verdict.by and verdict.source != "judge":
         text += f" · {sanitize(verdict.by)}"
     reason = format_verdict_reason(verdict, None)
     if reason:
         text += f": {reason}"
-
-    # Only what the reader should look at is not dim.
-    fails = verdict.value is False and verdict.criterion in PASS_FAIL_CRITERIA
-    style = "" if fails or is_judge else "dim"
-    return paragraph_lines("", text, cells, style=style, max_rows=TARGET_REASON_ROWS)
+    return text
 
 
 def _source_label(verdict: Verdict) -> str:
@@ -1065,6 +1089,7 @@ def _reason_lines(
     """
     has_both = official.value is not None and recomputed.value is not None
     differ = has_both and official.value != recomputed.value
+    first, second = _choose_reason_order(official, recomputed)
 
     lines: list[Line] = []
     is_in_frame = options.frames and not options.panels
@@ -1073,8 +1098,6 @@ def _reason_lines(
         fails = official.value is False or recomputed.value is False
         title = _choose_verdicts_title(item, fails=fails, differ=differ)
         lines.append(rule_line(make_line(title, "warn" if differ else "strong"), cells))
-
-    first, second = _choose_reason_order(official, recomputed)
     if differ:
         lines += _labelled_reason_lines(first, cells, max_rows)
         lines += _labelled_reason_lines(second, cells, max_rows)
@@ -1083,13 +1106,10 @@ def _reason_lines(
 
     # A reason counts turns from 0. If one names a turn, a remark has its number on the screen.
     names_turn = "turn" in official.sentence or "turn" in recomputed.sentence
-    lines += _verdict_remark_lines(
-        item,
-        cells,
-        show_failing_turn=names_turn,
-        max_note_rows=1 if options.frames else RATIONALE_ROWS,
+    max_note_rows = 1 if options.frames else RATIONALE_ROWS
+    return lines + _verdict_remark_lines(
+        item, cells, show_failing_turn=names_turn, max_note_rows=max_note_rows
     )
-    return lines
 
 
 def _choose_reason_order(official: Reason, recomputed: Reason) -> tuple[Reason, Reason]:
@@ -1202,9 +1222,8 @@ def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) ->
     The reasons come from a check of the golden answer, the strongest one first. The result has the
     same blocks, but those of mentioned arguments have more lines and may be marked as suspect.
     """
-    noted_blocks = list(blocks)
-    if suspicion is None:
-        return noted_blocks
+    if suspicion is None or not suspicion.reasons:
+        return list(blocks)
 
     arguments = _list_arguments_of_calls(blocks)
     reasons_by_block: dict[int, list[str]] = {}
@@ -1213,20 +1232,25 @@ def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) ->
         if block_index is not None:
             reasons_by_block.setdefault(block_index, []).append(reason)
 
-    strongest_reason = suspicion.reasons[0] if suspicion.reasons else ""
-    functions = {argument.function for argument in arguments if argument.function}
-    names_function = any(function in strongest_reason for function in functions)
+    strongest_reason = suspicion.reasons[0]
+    is_about_call = _names_function(strongest_reason, arguments)
+    noted_blocks = list(blocks)
     for block_index, reasons in reasons_by_block.items():
+        block = blocks[block_index]
         # A strongest reason with a function is about its call. It makes an argument suspect only if
         # it mentions this argument.
-        is_suspect = strongest_reason in reasons or not names_function
-        block = blocks[block_index]
         noted_blocks[block_index] = replace(
             block,
             lines=partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS]),
-            is_suspect=is_suspect,
+            is_suspect=strongest_reason in reasons or not is_about_call,
         )
     return noted_blocks
+
+
+def _names_function(reason: str, arguments: Sequence[_ArgumentOfCall]) -> bool:
+    """Whether a reason contains the name of a function that the golden answer calls."""
+    functions = {argument.function for argument in arguments if argument.function}
+    return any(function in reason for function in functions)
 
 
 @dataclass(frozen=True, slots=True)

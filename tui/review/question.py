@@ -5,7 +5,7 @@ differences from the golden answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import describe_error_type, format_count
+from fcreview.store.queries.item_detail import Prediction
 from fcreview.store.rows import ItemDetail, QueueRow, View, strip_duplicate_mark
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DIFFERING_STATES, Block, DisplayOptions, IndexedItem
@@ -133,20 +134,27 @@ def read_question(
     for detail in store.read_details([prediction.item for prediction in predictions]):
         detail_by_item[detail.row.item] = compare(detail)
     displayed = detail_by_item.get(number_in_store) or compare(store.read_detail(number_in_store))
+    return Question(displayed, _group_answers(predictions, detail_by_item, displayed))
 
+
+def _group_answers(
+    predictions: Sequence[Prediction],
+    detail_by_item: Mapping[int, ItemDetail],
+    displayed: ItemDetail,
+) -> list[AnswerGroup]:
+    """Group the runs by their answers, the largest group first."""
     # Equal answers have the same key.
     details_by_answer: dict[str, list[ItemDetail]] = {}
     for prediction in predictions:
-        run_detail = detail_by_item.get(prediction.item)
-        if run_detail is not None:
-            answer_key = _make_answer_key(run_detail.item, prediction.calls)
-            details_by_answer.setdefault(answer_key, []).append(run_detail)
+        detail = detail_by_item.get(prediction.item)
+        if detail is not None:
+            answer_key = _make_answer_key(detail.item, prediction.calls)
+            details_by_answer.setdefault(answer_key, []).append(detail)
 
     groups = []
     for answer_key, details in details_by_answer.items():
         groups.append(_make_answer_group(answer_key, details, displayed))
-    groups.sort(key=lambda group: len(group.rows), reverse=True)
-    return Question(displayed, groups)
+    return sorted(groups, key=lambda group: len(group.rows), reverse=True)
 
 
 def _make_answer_group(
@@ -338,13 +346,13 @@ def _group_heading_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool
     line.add_padded(format_count(len(group.rows), "run"), 8, "strong")
     line.add_line(_verdict_line(group, hides_verdicts=hides_verdicts))
     own_verdict = _own_verdict_line(group.rows)
-    names = [format_run_name(row) for row in group.rows]
 
-    # Two blanks stand before the names, and at least two after them.
-    joined_names = ", ".join(names)
-    needed_cells = line.width + 2 + display_width(joined_names) + 2 + line_width(own_verdict)
-    if needed_cells <= cells:
-        line.add(f"  {joined_names}")
+    names = [format_run_name(row) for row in group.rows]
+    # At least two blanks stand before the annotator's verdict.
+    free_cells = cells - line.width - 2 - line_width(own_verdict)
+    text_beside = "  " + ", ".join(names)
+    if display_width(text_beside) <= free_cells:
+        line.add(text_beside)
         return [justify_line(line.build(), own_verdict, cells)]
 
     lines = [justify_line(line.build(), own_verdict, cells)]
@@ -398,25 +406,25 @@ def _verdict_line(group: AnswerGroup, *, hides_verdicts: bool) -> Line:
 
 def _own_verdict_line(rows: Sequence[QueueRow]) -> Line:
     """Return `you ✓`, or `you ✓ 1 of 3` if the annotator reviewed some of the runs."""
-    count_by_sign: Counter[str] = Counter()
-    style_by_sign = {}
-    for row in rows:
-        if row.you is not None:
-            sign = symbols().verdict_symbol(row.you)
-            style_by_sign[sign] = get_verdict_style(row.you)
-            count_by_sign[sign] += 1
-    if not count_by_sign:
+    verdicts = [row.you for row in rows if row.you is not None]
+    if not verdicts:
         return BLANK_LINE
+    # Several verdicts, such as different numbers, can have the same sign.
+    signs: list[StyledText] = []
+    for verdict in verdicts:
+        signs.append((symbols().verdict_symbol(verdict), get_verdict_style(verdict)))
 
-    parts: list[StyledText] = [("you", "people")]
-    for sign, count in count_by_sign.items():
-        parts.append((f" {sign}", style_by_sign[sign]))
+    line = LineBuilder()
+    line.add("you", "people")
+    count_by_sign = Counter(signs)
+    for (sign, style), count in count_by_sign.items():
+        line.add(f" {sign}", style)
         if len(count_by_sign) > 1:
-            parts.append((f" {count}", ""))
-    n_reviewed = count_by_sign.total()
-    if n_reviewed < len(rows):
-        parts.append((f" {n_reviewed} of {len(rows)}", "dim"))
-    return (*parts, (" ", ""))
+            line.add(f" {count}")
+    if len(verdicts) < len(rows):
+        line.add(f" {len(verdicts)} of {len(rows)}", "dim")
+    line.add(" ")
+    return line.build()
 
 
 def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -> list[Line]:
@@ -551,18 +559,22 @@ def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
     if golden is None or predicted is None:
         return _one_sided_lines(pair, golden or predicted, _turn_prefix(indexed, pair), cells)
 
-    heading = LineBuilder()
-    heading.add(f"{symbols().differs} ", STATE_STYLES["!"])
-    heading.add(_turn_prefix(indexed, pair), "dim")
-    heading.add(truncate(sanitize(pair.name), max(cells - heading.width, 1)), "strong")
-    lines = [heading.build()]
-
+    lines = [_pair_heading_line(indexed, pair, cells)]
     # A call that could not be parsed has no arguments to compare, only its text.
     for call in (golden, predicted):
         if call.arguments is None:
             return lines + undecoded_call_lines(call, cells, DisplayOptions())
     rows = build_argument_rows(golden, predicted, pair.diff)
     return lines + _different_argument_lines(rows, cells) + _equal_argument_lines(rows, cells)
+
+
+def _pair_heading_line(indexed: IndexedItem, pair: CallPair, cells: int) -> Line:
+    """Return `≠ turn 2 · get_weather`."""
+    heading = LineBuilder()
+    heading.add(f"{symbols().differs} ", STATE_STYLES["!"])
+    heading.add(_turn_prefix(indexed, pair), "dim")
+    heading.add(truncate(sanitize(pair.name), max(cells - heading.width, 1)), "strong")
+    return heading.build()
 
 
 def _different_argument_lines(rows: Sequence[ArgumentRow], cells: int) -> list[Line]:
@@ -619,6 +631,12 @@ def _one_sided_lines(pair: CallPair, call: Call | None, turn_prefix: str, cells:
     return lines
 
 
+def _format_state_count(n_values: int) -> str:
+    count = format_count(n_values, "value")
+    verb = "differs" if n_values == 1 else "differ"
+    return f"final state: {count} {verb} from the golden state"
+
+
 MAX_STATE_VALUES = 6
 
 
@@ -630,9 +648,7 @@ def _state_lines(item: Item, cells: int) -> list[Line]:
     differences = item.extra.state_differences
     if not differences:
         return []
-    count = format_count(len(differences), "value")
-    verb = "differs" if len(differences) == 1 else "differ"
-    lines = [make_line(f"final state: {count} {verb} from the golden state", "strong")]
+    lines = [make_line(_format_state_count(len(differences)), "strong")]
     for path, difference in list(differences.items())[:MAX_STATE_VALUES]:
         text = describe_state_difference(path, difference)
         rows = wrap_sanitized(sanitize(text), cells - 2, MAX_CALL_ROWS)

@@ -374,8 +374,6 @@ def export_and_summarize(
     if request.path == STANDARD_OUTPUT:
         raise FcreviewError("cannot export to the terminal: enter a file name")
 
-    warnings: list[str] = []
-    benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     scope = request.scope
     extent = scope.part or "all items"
     # Such a format, for example a benchmark's own, cannot hold a part of a run.
@@ -383,6 +381,8 @@ def export_and_summarize(
         scope = scope.without_limit
         extent = "whole runs"
 
+    warnings: list[str] = []
+    benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     path = expand_home(Path(request.path))
     try:
         counts = export(

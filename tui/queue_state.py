@@ -499,11 +499,21 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
     Raises ValueError, TypeError or KeyError if `fields` is invalid.
     """
+    settings = _settings_from_json(fields)
+    line = int(fields["line"])
+    if fields["item"] is None:
+        return settings, CursorPosition(None, line=line, key=None)
+    # The item is found again by its id and run, because its line may change.
+    item_id, run = fields["item"]
+    return settings, CursorPosition(None, line=line, key=(str(item_id), int(run)))
+
+
+def _settings_from_json(fields: Mapping[str, Any]) -> QueueSettings:
     run = fields["run"]
     if run is not None and not isinstance(run, int):
         raise ValueError("invalid run in a saved queue position")
     file = fields.get("file")
-    settings = QueueSettings(
+    return QueueSettings(
         where=_get_text(fields, "where"),
         search=_get_text(fields, "search"),
         queue=_get_text(fields, "queue"),
@@ -512,13 +522,6 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
         file=None if file is None else str(file),
         items=tuple(int(item) for item in fields.get("items", ())),
     )
-
-    key = None
-    if fields["item"] is not None:
-        # The item is found again by its id and run, because its line may change.
-        item_id, item_run = fields["item"]
-        key = str(item_id), int(item_run)
-    return settings, CursorPosition(None, line=int(fields["line"]), key=key)
 
 
 def _get_text(fields: Mapping[str, Any], name: str) -> str:
@@ -615,15 +618,11 @@ def load_position(
     if not _is_of_this_session(saved_position, state, start_options):
         return None
     saved_levels = _read_saved_levels(saved_position, state)
-
-    valid_levels = saved_levels
     has_same_store = store_state is not None and saved_position.get("store") == list(store_state)
+    valid_levels = saved_levels
     if not has_same_store:
         valid_levels = _keep_levels_without_item_numbers(saved_levels)
-    if not valid_levels:
-        return None
-    files = {level.settings.file for level in valid_levels if level.settings.file}
-    if not all(can_open_file(file) for file in files):
+    if not valid_levels or not _can_open_files(valid_levels, can_open_file):
         return None
 
     *above, current = valid_levels
@@ -636,6 +635,11 @@ def load_position(
         is_item_open=was_item_open and not are_levels_omitted,
         note=ITEMS_OF_OLDER_IMPORT if are_levels_omitted else "",
     )
+
+
+def _can_open_files(levels: Sequence[QueueLevel], can_open_file: Callable[[str], bool]) -> bool:
+    files = {level.settings.file for level in levels if level.settings.file}
+    return all(can_open_file(file) for file in files)
 
 
 def _is_of_this_session(

@@ -424,22 +424,22 @@ class CellWriter:
             self._parts.append("".join(cell.text for cell in cells))
             return
 
-        n_done = 0
-        for are_blank, group in itertools.groupby(cells, key=_is_blank):
-            adjacent_cells = list(group)
-            n_done += len(adjacent_cells)
-            if not are_blank:
+        groups = [list(group) for _, group in itertools.groupby(cells, key=_is_blank)]
+        for index, adjacent_cells in enumerate(groups):
+            if _is_blank(adjacent_cells[0]):
+                is_last = index == len(groups) - 1
+                self._write_blanks(row, end, len(adjacent_cells), is_last=is_last)
+            else:
                 self._parts.append("".join(cell.text for cell in adjacent_cells))
-                continue
 
-            is_last = n_done == len(cells)
-            n_blanks = len(adjacent_cells)
-            blanks = self._format_blanks(row, end, n_blanks, is_last=is_last)
-            self._parts.append(blanks)
-            is_erased = not blanks.isspace()
-            if is_last and is_erased:
-                # Erasing (ECH, EL) does not move the cursor, so it is before the blanks.
-                self._column = end - n_blanks
+    def _write_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> None:
+        """Write or erase adjacent blanks. The arguments are those of `_format_blanks`."""
+        blanks = self._format_blanks(row, end, n_blanks, is_last=is_last)
+        self._parts.append(blanks)
+        is_erased = not blanks.isspace()
+        if is_last and is_erased:
+            # Erasing (ECH, EL) does not move the cursor, so it is before the blanks.
+            self._column = end - n_blanks
 
     def _format_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> str:
         """Return spaces or sequences that draw adjacent blanks, whichever takes fewer bytes.
@@ -609,17 +609,13 @@ class ScreenDiff:
         old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
         rows_in_order = self._store_and_find_rows_in_order(frame.spans)
 
-        # Rows with characters of uncertain width are sent whole, in Textual's order.
         writer = CellWriter(self._n_columns, erases=self.erases)
+        # Rows with characters of uncertain width are sent whole, in Textual's order.
         for span in frame.spans:
             if span.row in rows_in_order:
                 writer.write_span(span.row, span.column - 1, span.cells)
-
         # Of the other rows, only the changed cells are sent.
-        comparable_rows = {}
-        for row, old_cells in old_rows.items():
-            if row not in rows_in_order:
-                comparable_rows[row] = old_cells
+        comparable_rows = {row: old_rows[row] for row in old_rows if row not in rows_in_order}
         self._write_changes(writer, comparable_rows)
         return writer.finish(frame.cursor_movement)
 

@@ -737,24 +737,26 @@ def pair_heading(
     """
     beginning = make_line(f"{position_text} · ") if position_text else BLANK_LINE
     state = _one_sided_state(pair)
-    ending = LineBuilder()
-    for remark in remarks:
-        ending.add(f" · {sanitize(remark)}", "dim")
-
-    # The name gets the cells that the other parts leave. If they leave too few, it gets its minimum
-    # nevertheless, and the end of the heading is cut.
-    cells_without_remarks = cells - RULE_MARGIN - line_width(beginning) - line_width(state)
-    cells_beside_remarks = cells_without_remarks - ending.width
-    min_name_cells = max(min(cells_without_remarks, MIN_NAME_CELLS), 1)
-    name_cells = max(cells_beside_remarks, min_name_cells)
-    name = truncate_middle(sanitize(pair.name) or "answer", name_cells)
+    remarks_text = "".join(f" · {sanitize(remark)}" for remark in remarks)
+    free_cells = cells - RULE_MARGIN - line_width(beginning) - line_width(state)
+    name_cells = _choose_name_width(free_cells, display_width(remarks_text))
 
     heading = LineBuilder()
     heading.add_line(beginning)
-    heading.add(name, "strong")
+    heading.add(truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
     heading.add_line(state)
-    heading.add_line(ending.build())
+    heading.add(remarks_text, "dim")
     return rule_line(heading.build(), cells)
+
+
+def _choose_name_width(free_cells: int, remarks_cells: int) -> int:
+    """Return the width of the function's name, which shares `free_cells` with the remarks.
+
+    It gets what the remarks leave. If they leave too little, it gets its minimum nevertheless, and
+    the end of the heading is cut.
+    """
+    min_name_cells = max(min(free_cells, MIN_NAME_CELLS), 1)
+    return max(free_cells - remarks_cells, min_name_cells)
 
 
 def _one_sided_state(pair: CallPair) -> Line:

@@ -88,15 +88,11 @@ def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptio
 
     If the call could not be decoded, a second block has the reason.
     """
-    text = format_call(call)
-    # The name was found, but not the arguments. The raw text shows them.
-    if call.arguments is None and call.name:
-        text = f"{call.name} {call.raw or ''}".rstrip()
     title = f"turn {call.turn + 1} {label} {call.name}".rstrip()
     head = text_block(
         key,
         label,
-        text,
+        _format_unpaired_call(call),
         options,
         folded_rows=UNPAIRED_CALL_ROWS,
         style="predicted",
@@ -106,6 +102,13 @@ def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptio
     if call.decode_error is None:
         return [head]
     return [head, text_block(f"{key}/error", "error", call.decode_error, options, style="bad")]
+
+
+def _format_unpaired_call(call: Call) -> str:
+    if call.arguments is None and call.name:
+        # The name was found, but not the arguments. The raw text shows them.
+        return f"{call.name} {call.raw or ''}".rstrip()
+    return format_call(call)
 
 
 def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
@@ -445,18 +448,24 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     if golden is not None and predicted is not None and golden.name != predicted.name:
         remarks += _renamed_function_remarks(pair, predicted)
     # An equal call needs no explanation. These states are: different, extra, not compared.
-    needs_explanation = pair.state in "!+ "
-    if predicted is not None and needs_explanation:
-        earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
-        if earlier_place:
-            remarks.append(f"duplicate of {earlier_place}")
+    if predicted is not None and pair.state in "!+ ":
+        remarks += _duplicate_remarks(indexed, predicted)
+    return remarks + _compared_golden_remarks(indexed, pair, address)
 
-    # The benchmark compared this extra call with the golden call of another pair.
+
+def _duplicate_remarks(indexed: IndexedItem, predicted: Call) -> list[str]:
+    """Name the place where the model made the same call before, if it did."""
+    earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
+    return [f"duplicate of {earlier_place}"] if earlier_place else []
+
+
+def _compared_golden_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
+    """Name the golden call of another pair with which the benchmark compared an extra call."""
     compared_golden = find_golden_compared_with_extra(indexed, pair, address)
-    if compared_golden is not None:
-        numbers = indexed.call_orders[pair.turn].number_by_golden_index
-        remarks.append(f"vs golden call {numbers.get(compared_golden.index, 0)}")
-    return remarks
+    if compared_golden is None:
+        return []
+    numbers = indexed.call_orders[pair.turn].number_by_golden_index
+    return [f"vs golden call {numbers.get(compared_golden.index, 0)}"]
 
 
 def _is_uncounted_error(indexed: IndexedItem, pair: CallPair) -> bool:

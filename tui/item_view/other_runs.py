@@ -15,7 +15,7 @@ from typing import (
     TYPE_CHECKING,
 )
 
-from fcreview.matching.first_difference import build_argument_rows
+from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import display_width, sanitize
@@ -59,22 +59,22 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
     min_rows = MIN_PANEL_ROWS + 1 if has_several_runs else MIN_PANEL_ROWS
     if not run_rows or free_rows < min_rows:
         return []
+    lines = _other_run_lines(run_rows, cells - FRAME_CELLS, free_rows - BORDER_ROWS)
+    return box_lines("Other runs", lines, cells, _failure_count_line(run_rows))
 
-    max_lines = free_rows - BORDER_ROWS
-    n_shown = len(run_rows)
-    if n_shown > max_lines:
-        # The last line has the number of the other runs.
-        n_shown = max_lines - 1
 
+def _other_run_lines(run_rows: Sequence[QueueRow], cells: int, max_lines: int) -> list[Line]:
+    """Return a line for each run. If there are too many, the last line counts those without one."""
     longest_name = max(display_width(format_run_name(row)) for row in run_rows)
     name_cells = min(longest_name, MAX_RUN_NAME_CELLS)
-    inner_cells = cells - FRAME_CELLS
-    lines = [_other_run_line(row, name_cells, inner_cells) for row in run_rows[:n_shown]]
-    n_hidden = len(run_rows) - n_shown
-    if n_hidden > 0:
-        hidden_runs = format_count(n_hidden, "more run")
-        lines.append(make_line(f"{symbols().ellipsis} {hidden_runs}", "dim"))
-    return box_lines("Other runs", lines, cells, _failure_count_line(run_rows))
+    if len(run_rows) <= max_lines:
+        return [_other_run_line(row, name_cells, cells) for row in run_rows]
+
+    n_shown = max_lines - 1
+    lines = [_other_run_line(row, name_cells, cells) for row in run_rows[:n_shown]]
+    hidden_runs = format_count(len(run_rows) - n_shown, "more run")
+    lines.append(make_line(f"{symbols().ellipsis} {hidden_runs}", "dim"))
+    return lines
 
 
 BORDER_ROWS = 2
@@ -189,13 +189,8 @@ def flip_detail_lines(
     run B. `run_names`: the names of the two runs.
     """
     name_a, name_b = run_names
-    messages = [message.content for message in item_a.messages if message.role == "user"]
-    question = "\n".join(messages) or item_a.question
-    question_rows = sanitize_and_wrap(question, cells, MAX_QUESTION_LINES)
-    lines = [make_line(row) for row in question_rows]
-    for row in wrap_sanitized(sanitize(flip.cause), cells):
-        lines.append(make_line(row, "strong"))
-
+    lines = _flip_question_lines(item_a, cells)
+    lines += [make_line(row, "strong") for row in wrap_sanitized(sanitize(flip.cause), cells)]
     sections = [
         _golden_section(item_a, item_b, golden_differs=flip.golden_differs),
         _Section(_title_of_run("A", name_a, flip.a.verdict), _predicted_call_lines(item_a)),
@@ -206,6 +201,12 @@ def flip_detail_lines(
     for section in sections:
         lines += section.wrap(cells)
     return lines
+
+
+def _flip_question_lines(item: Item, cells: int) -> list[Line]:
+    messages = [message.content for message in item.messages if message.role == "user"]
+    question = "\n".join(messages) or item.question
+    return [make_line(row) for row in sanitize_and_wrap(question, cells, MAX_QUESTION_LINES)]
 
 
 def _title_of_run(letter: str, name: str, verdict: bool | None) -> str:
@@ -282,16 +283,18 @@ def _pair_lines(
     name_style = "strong" if pair.state in EQUAL_STATES else "predicted"
     lines = _call_name_lines(predicted, pair.state, item, name_style)
     for row in build_argument_rows(golden, predicted, pair.diff):
-        if not row.path:
-            # The line above has the name of the function.
-            continue
-        indent = "  " * row.depth
-        value = "omitted" if row.predicted is None else row.predicted
-        sign = symbols().state_symbol(row.state)
-        text = f"  {sign} {sanitize(f'{indent}{row.path}: {value}')}"
-        style = "" if row.state in EQUAL_STATES else "predicted"
-        lines.append(make_line(text, style))
+        # A row without a path is the name of the function, which the line above has.
+        if row.path:
+            lines.append(_predicted_argument_line(row))
     return lines
+
+
+def _predicted_argument_line(row: ArgumentRow) -> Line:
+    indent = "  " * row.depth
+    value = "omitted" if row.predicted is None else row.predicted
+    argument = sanitize(f"{indent}{row.path}: {value}")
+    style = "" if row.state in EQUAL_STATES else "predicted"
+    return make_line(f"  {symbols().state_symbol(row.state)} {argument}", style)
 
 
 EQUAL_STATES = ("=", "~")

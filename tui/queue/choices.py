@@ -187,16 +187,6 @@ def build_suspect_reason_choices(
     come first. Choosing a row lists its suspects: its value is their item numbers.
     """
     groups = _group_suspects_by_reason(suspicion_by_item)
-    rows: list[list[StyledText]] = []
-    for group in groups:
-        row = [
-            (f"{len(group.items):,}", ""),
-            (f"{group.n_strong:,}", ""),
-            (sanitize(group.title), "strong"),
-            (sanitize(group.example), "dim"),
-        ]
-        rows.append(row)
-
     n_suspects = format_count(len(suspicion_by_item), "suspect")
     n_strong = sum(group.n_strong for group in groups)
     return ChoiceTable(
@@ -208,12 +198,21 @@ def build_suspect_reason_choices(
             TextColumn("strongest reason"),
             TextColumn("example", min_width=20),
         ),
-        rows=rows,
+        rows=[_suspect_group_row(group) for group in groups],
         values=[group.items for group in groups],
         # The list covers the chosen runs, whatever the filter of the items is.
         note=f"all items: {n_suspects}, {n_strong:,} strong",
         empty_message="no suspects",
     )
+
+
+def _suspect_group_row(group: _SuspectGroup) -> list[StyledText]:
+    return [
+        (f"{len(group.items):,}", ""),
+        (f"{group.n_strong:,}", ""),
+        (sanitize(group.title), "strong"),
+        (sanitize(group.example), "dim"),
+    ]
 
 
 def _group_suspects_by_reason(suspicion_by_item: Mapping[int, Suspicion]) -> list[_SuspectGroup]:
@@ -291,15 +290,20 @@ def _add_fold_marks(figure: Table, rows: Sequence[ClusterRow], unfolded_terms: s
 
     marked_rows = []
     for row, figure_row in zip(rows, figure.rows, strict=True):
-        mark = blank
-        if row.cluster is None and is_unfoldable(row.group):
-            is_unfolded = row.group.term in unfolded_terms
-            mark = f"{symbols().unfolded if is_unfolded else symbols().folded} "
         cells = list(figure_row.cells)
         name = cells[NAME_COLUMN]
-        cells[NAME_COLUMN] = replace(name, text=mark + name.text)
+        cells[NAME_COLUMN] = replace(name, text=_fold_mark(row, unfolded_terms) + name.text)
         marked_rows.append(replace(figure_row, cells=cells))
     return replace(figure, columns=columns, rows=marked_rows)
+
+
+def _fold_mark(row: ClusterRow, unfolded_terms: set[str]) -> str:
+    """Return the mark of a row for a group with several clusters. Other rows have blanks."""
+    if row.cluster is not None or not is_unfoldable(row.group):
+        return " " * FOLD_MARK_CELLS
+    if row.group.term in unfolded_terms:
+        return f"{symbols().unfolded} "
+    return f"{symbols().folded} "
 
 
 def _omit_cluster_columns(figure: Table, width: int) -> Table:
@@ -372,22 +376,21 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     count_cells = max(display_width(f"{largest_count:,}"), MIN_COUNT_CELLS)
     cells_after_count = width - count_cells - REASON_GAP_CELLS
     shown_groups = groups[:MAX_REASONS]
-    # The meaning gets the cells that the bar leaves.
     bar_cells = _choose_reason_bar_width(shown_groups, cells_after_count)
-    meaning_cells = cells_after_count - bar_cells - REASON_GAP_CELLS
 
-    # The second line of a reason begins below the bar.
-    indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
     lines: list[Line] = []
     for group in shown_groups:
         name = name_group_by_meaning(group, BY_ERROR_TYPE)
-        first_line = LineBuilder()
-        first_line.add(f"{group.count:>{count_cells},}{REASON_GAP}", "strong")
-        first_line.add_line(share_bar(group.count / largest_count, bar_cells, "fail"))
-        first_line.add(REASON_GAP)
-        first_line.add(truncate(name.name, meaning_cells))
-        lines.append(first_line.build())
-        lines.append((indent, *_failure_example_line(group, name.code, cells_after_count)))
+        count = f"{group.count:>{count_cells},}{REASON_GAP}"
+        bar = share_bar(group.count / largest_count, bar_cells, "fail")
+        # The meaning gets the cells that the bar leaves.
+        meaning = truncate(name.name, cells_after_count - bar_cells - REASON_GAP_CELLS)
+        lines.append(((count, "strong"), *bar, (REASON_GAP, ""), (meaning, "")))
+
+        # The second line of a reason begins below the bar.
+        indent = " " * (count_cells + REASON_GAP_CELLS)
+        example = _failure_example_line(group, name.code, cells_after_count)
+        lines.append(((indent, ""), *example))
     return lines
 
 

@@ -482,13 +482,18 @@ class Adjudicator:
 
         # To update the cases sets `resolved` of this and perhaps of other cases.
         was_resolved_before = case.resolved
-        await self._update_cases(case.item)
-        if annotation.golden_status is not None:
-            # The decision on the golden answer resolves cases of other runs too.
-            await self._update_all_cases()
+        await self._update_decided_cases(case.item, annotation.golden_status)
         is_newly_resolved = case.resolved and not was_resolved_before
         saved = _format_saved_message(event, description, is_newly_resolved=is_newly_resolved)
         await self._show_saved_case(case, annotation, saved, is_newly_resolved=is_newly_resolved)
+
+    async def _update_decided_cases(self, item: int, golden_status: str | None) -> None:
+        """Update the cases of an item after a decision. A decision on the golden answer resolves
+        cases of other runs too.
+        """
+        await self._update_cases(item)
+        if golden_status is not None:
+            await self._update_all_cases()
 
     async def _show_saved_case(
         self, case: AdjudicationCase, annotation: Annotation, saved: str, *, is_newly_resolved: bool
@@ -529,18 +534,15 @@ class Adjudicator:
             await self._show_undone_bulk_review(events)
             return
 
-        text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         item = await self._session.read(lambda store: find_item_number(store, event.key))
         is_listed = any(case.item == item for case in self.cases.cases)
+        text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         if item is None or not is_listed:
             text += " (this disagreement is not in this list)"
             await self._refresh_case(StatusMessage(text, "warn"))
             return
 
-        await self._update_cases(item)
-        if event.golden_status is not None:
-            # The decision on the golden answer had resolved cases of other runs too.
-            await self._update_all_cases()
+        await self._update_decided_cases(item, event.golden_status)
         self.cases.move_to((item, event.target, event.criterion))
         await self._show_case(StatusMessage(text))
 

@@ -198,16 +198,7 @@ def _markdown_lines(
     `diff`: comparison of the golden and predicted calls. `open_command`: command that opens the
     item.
     """
-    row = detail.row
-    run_title = format_code_span(detail.run.full_title)
-    yield f"### {format_code_span(row.id)}"
-    yield ""
-    yield f"{run_title}, {format_code_span(row.run_name)}, {format_code_span(row.category)}"
-    verdicts = _format_automatic_verdicts(row)
-    if verdicts:
-        yield verdicts
-    yield ""
-
+    yield from _heading_markdown(detail)
     messages = [message.content for message in detail.item.messages if message.role == "user"]
     question = "\n\n".join(messages) or detail.item.question
     yield from format_titled_block("Question", format_code_block(question))
@@ -218,6 +209,19 @@ def _markdown_lines(
             yield from format_titled_block(title, format_code_block(verdict.rationale))
     yield from _own_review_markdown(detail, annotator)
     yield from format_code_block(open_command)
+
+
+def _heading_markdown(detail: ItemDetail) -> Iterator[str]:
+    """Yield the id of the item, its run and category, and the automatic verdicts."""
+    row = detail.row
+    run_title = format_code_span(detail.run.full_title)
+    yield f"### {format_code_span(row.id)}"
+    yield ""
+    yield f"{run_title}, {format_code_span(row.run_name)}, {format_code_span(row.category)}"
+    verdicts = _format_automatic_verdicts(row)
+    if verdicts:
+        yield verdicts
+    yield ""
 
 
 def _format_automatic_verdicts(row: QueueRow) -> str:

@@ -413,21 +413,13 @@ class ReviewRecorder:
         parts. The store is read only if the annotator has another verdict on the item.
         """
         subject = review.subject
-        annotation = review.annotation
         rules = find_benchmark_rules(subject.detail.key.benchmark)
-        if annotation.verdict is None or not rules.derivation.derives_verdicts:
+        if review.annotation.verdict is None or not rules.derivation.derives_verdicts:
             return False
-        annotator = self._session.annotator
-        saved = (annotation.target, annotation.criterion)
-        has_other_verdict = any(
-            opinion.annotator == annotator
-            and opinion.verdict is not None
-            and (opinion.target, opinion.criterion) != saved
-            for opinion in subject.detail.opinions
-        )
-        if not has_other_verdict:
+        if not self._has_other_own_verdict(review):
             return False
 
+        annotator = self._session.annotator
         try:
             return await self._session.read(
                 lambda store: store.has_contradiction(subject.item, annotator)
@@ -437,6 +429,17 @@ class ReviewRecorder:
                 raise
             # The review is saved. Nobody sees the message any more.
             return False
+
+    def _has_other_own_verdict(self, review: NewReview) -> bool:
+        """Whether the annotator has a verdict on another part or criterion of the item."""
+        saved = (review.annotation.target, review.annotation.criterion)
+        for opinion in review.subject.detail.opinions:
+            is_own_verdict = (
+                opinion.annotator == self._session.annotator and opinion.verdict is not None
+            )
+            if is_own_verdict and (opinion.target, opinion.criterion) != saved:
+                return True
+        return False
 
     async def undo(self) -> UndoneReview | None:
         """Undo the annotator's latest review. Return None if there is none.
@@ -471,6 +474,7 @@ class ReviewRecorder:
         # The text says in the status line what was saved.
         text = format_verdict_with_criterion(value, question.criterion)
         if key is GOLDEN_WRONG_KEY:
+            # This says more than the fault `golden`.
             text = GOLDEN_WRONG_PREFIX + text
         elif fault:
             text += f", fault: {fault}"

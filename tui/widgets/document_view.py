@@ -72,25 +72,25 @@ def _replace_non_ascii_punctuation(text: str) -> str:
 
 
 def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Segment]:
-    """Divide a text into segments, so that the matches of `highlight` have another style."""
-    if not highlight:
-        return [Segment(text, text_style)]
+    """Divide a text into segments, so that the matches of `highlight` have another style.
+
+    `highlight`: casefolded text. Upper and lower case are not distinguished.
+    """
     folded = text.casefold()
     # Positions in the folded text are valid only if folding did not change the length.
-    if highlight not in folded or len(folded) != len(text):
+    if not highlight or len(folded) != len(text):
         return [Segment(text, text_style)]
 
     match_style = text_style + get_style("match")
     segments: list[Segment] = []
-    start = 0
-    match_start = folded.find(highlight)
-    while match_start >= 0:
+    position = 0
+    # A match follows each part, except the last one.
+    for part in folded.split(highlight):
+        match_start = position + len(part)
         match_end = match_start + len(highlight)
-        segments.append(Segment(text[start:match_start], text_style))
+        segments.append(Segment(text[position:match_start], text_style))
         segments.append(Segment(text[match_start:match_end], match_style))
-        start = match_end
-        match_start = folded.find(highlight, start)
-    segments.append(Segment(text[start:], text_style))
+        position = match_end
     return [segment for segment in segments if segment.text]
 
 

@@ -275,17 +275,22 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     item.question = first_question(conversation.messages)
     item.pairs = align_calls_by_turn([], item.predicted)
     item.prediction_hash = answer_hash(conversation.answers)
-
-    for document in documents:
-        functions = read_tools(as_object(document.get("agent")).get("tool_definitions"))
-        # A continuation without definitions has those of the documents before it.
-        if functions:
-            item.functions = functions
+    _set_functions(item, documents)
 
     _add_problems(item, conversation.problems)
     item.issues.extend(make_issues(item, conversation.issues))
     final_metrics = as_object(documents[-1].get("final_metrics")) if documents else {}
     _add_usage(item, conversation, final_metrics)
+
+
+def _set_functions(item: Item, documents: list[JsonObject]) -> None:
+    """Set the functions to those of the last document that defines some. A continuation without
+    definitions has those of the documents before it.
+    """
+    for document in documents:
+        functions = read_tools(as_object(document.get("agent")).get("tool_definitions"))
+        if functions:
+            item.functions = functions
 
 
 def _add_problems(item: Item, problems: list[str]) -> None:

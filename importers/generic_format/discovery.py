@@ -217,10 +217,17 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     response = find_response(line)
     if not _is_exchange(line, request, response) and not is_conversation(line):
         return value
-    messages = _list_messages(line, request, response)
     id_field = find_id_field(line)
+    item_id = str(line[id_field]) if id_field else f"chat_{line_number}"
+    return {"id": item_id} | _make_chat_fields(line, request, response)
+
+
+def _make_chat_fields(
+    line: dict[str, Any], request: dict[str, Any], response: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the fields of a record of the generic format for a line, without its id."""
+    messages = _list_messages(line, request, response)
     return {
-        "id": str(line[id_field]) if id_field else f"chat_{line_number}",
         "category": "chat",
         "messages": messages,
         "tools": _list_tools(line, request, response),

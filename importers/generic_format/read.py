@@ -386,9 +386,9 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     conversation = _read_conversation_of_line(line, messages, tools)
     # The schema of records describes messages of OpenAI's chat format.
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
-    # In a chat log, tools may have any form. In a record, the schema reports other tools.
     is_chat_log = value is not line.value
-    if is_chat_log and not all(isinstance(tool, dict) for tool in as_list(tools)):
+    if is_chat_log and not _are_objects(tools):
+        # In a chat log, tools may have any form. In a record, the schema reports other tools.
         is_in_schema = False
 
     # Without messages, the whole record is checked, which finds a field `messages` that is no list.
@@ -397,6 +397,10 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     else:
         record = _validate_without_messages(value, conversation.dialect)
     return _SourceRecord(record, conversation, messages, is_in_schema=is_in_schema)
+
+
+def _are_objects(tools: Any) -> bool:
+    return all(isinstance(tool, dict) for tool in as_list(tools))
 
 
 def _read_conversation_of_line(

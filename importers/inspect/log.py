@@ -331,16 +331,20 @@ class ArchiveLog:
             try:
                 sample = self._read_sample(name, line)
             except ArchiveBudgetError as error:
-                n_skipped = len(names) - index
-                samples = format_count(n_skipped, "sample was", "samples were")
-                what = f"{samples} skipped: {error}"
-                yield ImportIssue(str(self.path), line, what=what, severity="error")
+                yield self._make_budget_issue(error, line, n_skipped=len(names) - index)
                 return
             except (ArchiveError, JsonStreamError) as error:
                 what = f"the member {name} was skipped: {error}"
                 yield ImportIssue(str(self.path), line, what=what, item=name, severity="error")
                 continue
             yield sample
+
+    def _make_budget_issue(
+        self, error: ArchiveBudgetError, line: int, *, n_skipped: int
+    ) -> ImportIssue:
+        samples = format_count(n_skipped, "sample was", "samples were")
+        what = f"{samples} skipped: {error}"
+        return ImportIssue(str(self.path), line, what=what, severity="error")
 
     def _read_sample(self, name: str, line: int) -> LogSample:
         """Read a member with a sample. A large one is read in pieces."""

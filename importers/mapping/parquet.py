@@ -48,14 +48,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
     budget = ArchiveBudget.for_archive(measure_file(path), MIN_EXPANDED_BYTES)
     try:
-        # Only regular files are read. DuckDB gets the file by a link without pattern characters.
-        with open_file(path), tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
-            link = Path(folder) / "rows.parquet"
-            link.symlink_to(os.path.realpath(path))
-            with duckdb.connect(":memory:", config=dict(DATABASE_OPTIONS)) as connection:
-                for row in _fetch_rows(connection, link):
-                    budget.spend(count_characters(row))
-                    yield row
+        yield from _read_rows_within_budget(path, budget)
     except OSError as error:
         raise UnreadableParquet(f"the file cannot be read: {error.strerror or error}") from error
     except ArchiveBudgetError as error:
@@ -66,6 +59,20 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     except duckdb.Error as error:
         first_line, _, _ = str(error).partition("\n")
         raise UnreadableParquet(f"the file is not Parquet: {first_line}") from error
+
+
+def _read_rows_within_budget(path: Path, budget: ArchiveBudget) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file. Raises ArchiveBudgetError when the budget is used up."""
+    import duckdb
+
+    # Only regular files are read. DuckDB gets the file by a link without pattern characters.
+    with open_file(path), tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
+        link = Path(folder) / "rows.parquet"
+        link.symlink_to(os.path.realpath(path))
+        with duckdb.connect(":memory:", config=dict(DATABASE_OPTIONS)) as connection:
+            for row in _fetch_rows(connection, link):
+                budget.spend(count_characters(row))
+                yield row
 
 
 def _fetch_rows(connection: DuckDBPyConnection, path: Path) -> Iterator[dict[str, Any]]:

@@ -171,21 +171,28 @@ def _report_people_of_two_minds(item: Item, reader: ValueReader) -> None:
 
 def _add_person(item: Item, person: Opinion, reader: ValueReader, row: JoinRow | None) -> None:
     """Add the review of a person, if the record has a verdict, a note or a tag by them."""
-    values = person.values
-    name = reader.read_name(values.get("name"), row)
-    verdict = reader.read_verdict(values.get("verdict"), person.rule, row)
-    note = reader.read_text(values.get("note"), row)
-    time = reader.read_name(values.get("time"), row)
-    tag = reader.read_name(values.get("tag"), row)
-
-    if verdict is None and note is None and tag is None:
+    name = reader.read_name(person.values.get("name"), row)
+    review = _read_review(person, reader, row, author=name or UNNAMED)
+    if review.verdict is None and review.reason is None and not review.tags:
         return
     if name is None:
         reader.add_issue(f"{person.key}: a verdict without the name of the annotator")
+    item.extra.recorded_reviews.append(review)
 
+
+def _read_review(
+    person: Opinion, reader: ValueReader, row: JoinRow | None, *, author: str
+) -> RecordedReview:
+    """Read the verdict, the note, the time and the tag of a person."""
+    values = person.values
     review = RecordedReview(
-        "mapping", author=name or UNNAMED, verdict=verdict, reason=note, time=time
+        "mapping",
+        author=author,
+        verdict=reader.read_verdict(values.get("verdict"), person.rule, row),
+        reason=reader.read_text(values.get("note"), row),
+        time=reader.read_name(values.get("time"), row),
     )
+    tag = reader.read_name(values.get("tag"), row)
     if tag is not None:
         review.tags = [tag]
-    item.extra.recorded_reviews.append(review)
+    return review

@@ -257,13 +257,19 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
         add_issue(item, "several rollouts have the same task and rollout index")
 
     rollout: JsonObject = record.value
-    response = as_object(rollout.get(RESPONSE))
-    item.prediction_hash = answer_hash(response.get("output"))
     golden = _find_golden(rollout, context.inputs)
     if golden is None:
         context.count_without_golden(rollout)
+    _fill_item(item, rollout, golden)
+    return item
 
-    # A failure in one part must not lose the others, such as the reward.
+
+def _fill_item(item: Item, rollout: JsonObject, golden: Golden | None) -> None:
+    """Fill an item from its rollout. A failure in one part must not lose the others, such as the
+    reward.
+    """
+    response = as_object(rollout.get(RESPONSE))
+    item.prediction_hash = answer_hash(response.get("output"))
     fill_safely(item, partial(_fill_conversation, item, rollout))
     fill_safely(item, partial(_add_metadata, item, rollout))
     fill_safely(item, partial(_report_malformed_fields, item, rollout))
@@ -271,7 +277,6 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     fill_safely(item, partial(_add_usage, item, response))
     fill_safely(item, partial(_add_golden, item, golden))
     fill_safely(item, partial(_add_judge_verdicts, item, rollout))
-    return item
 
 
 def _find_golden(rollout: JsonObject, inputs: Inputs) -> Golden | None:

@@ -291,7 +291,7 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
     """Add the conversation of the main agent to an item.
 
     Its messages form a tree, because an agent can rewrite its context. The last branch is the
-    conversation. Messages that only earlier branches have are shown before it.
+    conversation.
     """
     if not trace:
         _add_prompt(item, episode)
@@ -303,11 +303,11 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
     conversation = read_branch(last_branch)
     conversation.issues = [*tree.issues, *conversation.issues]
     _add_functions(conversation, trace)
-
     fill_conversation(item, conversation)
     item.functions = conversation.functions
     item.pairs = align_calls_by_turn([], item.predicted)
 
+    # Messages that only earlier branches have are shown before the conversation.
     _add_earlier_branches(item, tree, leaves, last_branch)
     if len(leaves) > 1:
         item.extra.metadata["branches"] = len(leaves)

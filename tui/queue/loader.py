@@ -442,19 +442,16 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
         for journal in [*list_journals(store.workspace), *list_team_journals(store.workspace)]:
             annotators.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
 
-    # Those with items left come first.
-    with_items = []
-    others = []
-    for annotator in sorted(annotators.values(), key=lambda known: known.name.casefold()):
-        # The folder of the journals may contain other files.
-        is_valid = to_safe_annotator(annotator.name) == annotator.name
-        if not is_valid or annotator.name == store.annotator:
-            continue
-        if annotator.queue is not None:
-            with_items.append(annotator)
-        else:
-            others.append(annotator)
-    return with_items + others
+    # The folder of the journals may contain other files, whose names no annotator can have.
+    valid_annotators = [
+        annotator
+        for annotator in sorted(annotators.values(), key=lambda known: known.name.casefold())
+        if to_safe_annotator(annotator.name) == annotator.name
+    ]
+    others = [annotator for annotator in valid_annotators if annotator.name != store.annotator]
+    with_items = [annotator for annotator in others if annotator.queue is not None]
+    without_items = [annotator for annotator in others if annotator.queue is None]
+    return with_items + without_items
 
 
 def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
@@ -488,15 +485,12 @@ def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnota
     from fcreview.store.queue_file import read_queue
 
     shares = read_queue(store.workspace, queue_name).shares
-    n_items_by_annotator: dict[str, int] = {}
     if store.blind:
+        n_items_by_annotator = {share.annotator: len(share.order) for share in shares}
         suffix = ""
-        for share in shares:
-            n_items_by_annotator[share.annotator] = len(share.order)
     else:
+        n_items_by_annotator = _count_items_left(store, queue_name)
         suffix = " left"
-        for progress in store.measure_queue_progress(queue_name):
-            n_items_by_annotator[progress.annotator] = progress.total - progress.done
 
     annotators = []
     for share in shares:
@@ -506,6 +500,14 @@ def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnota
         queue = queue_name if n_items else None
         annotators.append(KnownAnnotator(share.annotator, facts, queue))
     return annotators
+
+
+def _count_items_left(store: Store, queue_name: str) -> dict[str, int]:
+    """Return how many items of a queue file each annotator has not reviewed."""
+    return {
+        progress.annotator: progress.total - progress.done
+        for progress in store.measure_queue_progress(queue_name)
+    }
 
 
 NO_ITEM = -1

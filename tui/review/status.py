@@ -446,10 +446,9 @@ def summarize_queue(
     if not rows and session_items:
         numbers = ",".join(str(item) for item in session_items)
         summarized_view = View(f"item:{numbers}", "dataset")
-        for row in _fetch_reviewed_rows(store, summarized_view):
-            # After an import, a number can belong to another item.
-            if row.id == session_items[row.item]:
-                rows.append(row)
+        session_rows = _fetch_reviewed_rows(store, summarized_view)
+        # After an import, a number can belong to another item.
+        rows = [row for row in session_rows if row.id == session_items[row.item]]
 
     lines = [_format_verdict_counts(rows)]
     if pace:

@@ -1163,12 +1163,18 @@ def find_outcomes_of_reached_items(
             for item in queue.items
         ]
         for position in _find_reached_positions(queue, events_by_position):
-            events_of_item = events_by_position[position]
-            is_unsure = any(not is_definite(event.verdict) for event in events_of_item)
-            outcome: SampleOutcome = "unsure" if is_unsure else "skipped"
             content_key = content_keys[position]
-            outcomes[content_key] = decisions.get(content_key, outcome)
+            undecided_outcome = _find_undecided_outcome(events_by_position[position])
+            outcomes[content_key] = decisions.get(content_key, undecided_outcome)
     return outcomes
+
+
+def _find_undecided_outcome(events: Iterable[Event]) -> SampleOutcome:
+    """Return whether an item without a decision was reviewed without a definite verdict, or
+    skipped.
+    """
+    is_unsure = any(not is_definite(event.verdict) for event in events)
+    return "unsure" if is_unsure else "skipped"
 
 
 def _find_reached_positions(

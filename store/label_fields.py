@@ -450,6 +450,14 @@ def _to_json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def _build_chunk_condition(chunk: ItemChunk) -> tuple[str, list[Any]]:
+    """Return the SQL condition for the items of a chunk, and the values of its parameters."""
+    is_in_range = f"item BETWEEN {chunk.first:d} AND {chunk.last:d}"
+    if chunk.items is None:
+        return is_in_range, []
+    return f"{is_in_range} AND item IN (SELECT unnest($1::BIGINT[]))", [chunk.items]
+
+
 class _ChunkReader:
     def __init__(
         self,
@@ -458,19 +466,11 @@ class _ChunkReader:
         chunk: ItemChunk,
         choice: LabelSelection,
     ) -> None:
-        """Prepare to read the labels of the items of a chunk: a range of item numbers, or those of
-        a list that are in this range.
-        """
+        """Prepare to read the labels of the items of a chunk."""
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
-        # The SQL condition for the items, and the values of its parameters.
-        self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d}"
-        self._values: list[Any] = []
-        if chunk.items is not None:
-            self._where += " AND item IN (SELECT unnest($1::BIGINT[]))"
-            self._values.append(chunk.items)
-
+        self._where, self._values = _build_chunk_condition(chunk)
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
         self.judgements = self._fetch_judgements()

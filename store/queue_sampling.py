@@ -360,8 +360,8 @@ def _check_remaining_items(
     if not overlapping_queues:
         return
     n_remaining = len(remaining.get_unit_strata())
-    has_enough = n_remaining > 0 if size is None else 0 < size <= n_remaining
-    if has_enough:
+    n_needed = 1 if size is None else size
+    if 0 < n_needed <= n_remaining:
         return
     n_all = len(frame.get_unit_strata())
     names = ", ".join(overlapping_queues)

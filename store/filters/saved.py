@@ -76,13 +76,13 @@ def expand_saved_filters(
     # A mistake is reported at its position in the user's text, so this comes first.
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
-    is_only_token = len(tokens) == 1
     names = [
         token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter_name(token)
     ]
     if not names:
         return text
 
+    is_only_token = len(tokens) == 1
     expanded = text
     # From the last name to the first, so that the positions of the other names stay valid.
     for term in reversed(names):
@@ -92,12 +92,16 @@ def expand_saved_filters(
             raise FilterError(str(error), expanded, term.position) from None
         # Parentheses keep an `or` inside of the saved filter together.
         replacement = saved_filter if is_only_token else f"({saved_filter})"
-        end = term.position + len(_get_word(term))
-        expanded = expanded[: term.position] + replacement + expanded[end:]
+        expanded = _replace_term(expanded, term, replacement)
 
     # The expanded filter can be too long or too deeply nested.
     parse_filter(expanded, blind=blind)
     return expanded
+
+
+def _replace_term(text: str, term: FilterTerm, replacement: str) -> str:
+    end = term.position + len(_get_word(term))
+    return text[: term.position] + replacement + text[end:]
 
 
 def _get_word(term: FilterTerm) -> str:

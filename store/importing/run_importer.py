@@ -305,23 +305,20 @@ class ImportPlanner:
 
         if stored_run is None:
             import_plan.jobs.append(job)
-            return
         # Without its dataset or its scores, an import would lose what the last one had.
-        if missing_dataset.is_lost or plan.lost_score_folder:
+        elif missing_dataset.is_lost or plan.lost_score_folder:
             row["status"] = self._describe_kept_run(
                 job, stored_run, is_dataset_lost=missing_dataset.is_lost
             )
             import_plan.skipped_plans.append(plan)
             _keep_stored_run(import_plan, job, stored_run)
-            return
-        if self._is_up_to_date(job, stored_run):
+        elif self._is_up_to_date(job, stored_run):
             _plan_new_mtimes(import_plan, job, stored_run)
             _keep_stored_run(import_plan, job, stored_run)
-            return
-
-        import_plan.jobs.append(job)
-        if not plan.has_importer_version(stored_run.import_fingerprint):
-            import_plan.upgraded.add(job.run_number)
+        else:
+            import_plan.jobs.append(job)
+            if not plan.has_importer_version(stored_run.import_fingerprint):
+                import_plan.upgraded.add(job.run_number)
 
     def _describe_kept_run(
         self, job: ReadJob, stored_run: StoredRun, *, is_dataset_lost: bool

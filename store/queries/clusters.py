@@ -133,13 +133,12 @@ def fetch_clusters_by_groupings(
     )
     # The rows leave out incidents, so the filters of their clusters must do the same.
     scope_term = NO_INCIDENT_TERM if incidents else ""
+    # The clusters of incidents come first, and count for the limit.
+    max_rows = None if limit is None else max(limit - len(incidents), 0)
 
     all_clusters = []
     for grouping, rows in zip(computed_groupings, rows_by_grouping, strict=True):
-        # The clusters of incidents come first, and count for the limit.
-        shown_rows = rows
-        if limit is not None:
-            shown_rows = rows[: max(limit - len(incidents), 0)]
+        shown_rows = rows[:max_rows]
         builder = _make_cluster_builder(
             connection, view, grouping, rows, shown_rows=shown_rows, scope_term=scope_term
         )

@@ -544,17 +544,23 @@ def fetch_combined_scored_items(
     is_separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
     separate_items = _ITEMS.format(condition=is_separate)
     combined_items = _AGGREGATED_ITEMS.format(separate=is_separate)
-    rows_by_run: dict[int, list[_ItemRow]] = {run: [] for run in runs}
+    rows: list[_ItemRow] = []
     for query in (separate_items, combined_items):
-        for values in connection.execute(query, [list(runs)]).fetchall():
-            row = _ItemRow(*values)
-            rows_by_run[row.run].append(row)
+        values_of_rows = connection.execute(query, [list(runs)]).fetchall()
+        rows += [_ItemRow(*values) for values in values_of_rows]
 
     reviews = _HumanReviews(connection, list(runs))
-    for rows in rows_by_run.values():
-        # Metrics list categories in the order of their first items.
-        rows.sort(key=lambda row: row.item)
-    return {run: _score_by_source(rows, reviews) for run, rows in rows_by_run.items()}
+    rows_by_run = _group_rows_by_run(rows, runs)
+    return {run: _score_by_source(rows_by_run[run], reviews) for run in rows_by_run}
+
+
+def _group_rows_by_run(rows: Iterable[_ItemRow], runs: Iterable[int]) -> dict[int, list[_ItemRow]]:
+    """Return the rows of each run, in the order of their items."""
+    rows_by_run: dict[int, list[_ItemRow]] = {run: [] for run in runs}
+    # Metrics list categories in the order of their first items.
+    for row in sorted(rows, key=lambda row: row.item):
+        rows_by_run[row.run].append(row)
+    return rows_by_run
 
 
 def _score_by_source(

@@ -923,11 +923,7 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
     except QueueError as error:
         return MergedQueue(queue.name, "unreadable", why=str(error))
 
-    # Names that differ only in case are the same name. The first of them counts.
-    existing_names: dict[str, str] = {}
-    for name in list_queue_names(workspace):
-        existing_names.setdefault(fold_filename(name), name)
-
+    existing_names = _map_folded_names(workspace)
     for name in _iterate_numbered_names(queue.name):
         # With a number, the name of the queue is that of another queue here.
         is_numbered = name != queue.name
@@ -940,6 +936,16 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
                 queue.name, state="differs" if is_numbered else "known", kept_as=existing_name
             )
     raise AssertionError("some number is free")
+
+
+def _map_folded_names(workspace: Workspace) -> dict[str, str]:
+    """Return folded name -> name of a queue. Names that differ only in case are the same name. The
+    first of them counts.
+    """
+    names: dict[str, str] = {}
+    for name in list_queue_names(workspace):
+        names.setdefault(fold_filename(name), name)
+    return names
 
 
 def _iterate_numbered_names(name: str) -> Iterator[str]:

@@ -132,15 +132,19 @@ class LakeWriter:
         run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
         self._folder_by_run[number] = run.folder
         for table, query in queries.items():
-            scratch_path = self._scratch / f"{number}.{table}"
-            n_rows = self._copy_rows_of_run(table, query, scratch_path)
-            size_and_hash = self._update_file(run.folder, table, scratch_path, n_rows)
-            if size_and_hash is not None:
-                run.files[f"{table}.parquet"] = size_and_hash
-                # `write_index_of_added_runs` joins the copies in the scratch folder.
-                self._copies.setdefault(table, {})[number] = scratch_path
+            self._write_table_of_run(run, table, query)
         self._files.write_file(f"{run.folder}/{lake_files.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.content_hash
+
+    def _write_table_of_run(self, run: lake_files.LakeRun, table: str, query: str) -> None:
+        """Write the rows of a run to a Parquet file, and note its size and hash in the run."""
+        scratch_path = self._scratch / f"{run.number}.{table}"
+        n_rows = self._copy_rows_of_run(table, query, scratch_path)
+        size_and_hash = self._update_file(run.folder, table, scratch_path, n_rows)
+        if size_and_hash is not None:
+            run.files[f"{table}.parquet"] = size_and_hash
+            # `write_index_of_added_runs` joins the copies in the scratch folder.
+            self._copies.setdefault(table, {})[run.number] = scratch_path
 
     def _copy_rows_of_run(self, table: str, query: str, path: Path) -> int:
         """Write the rows of a run to a local Parquet file, and return their number."""

@@ -387,10 +387,8 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
         parts.append(_IN_QUEUE_FILE)
         params.append(view.queue_file)
     # The other queues depend on verdicts, so in blind mode they contain all items.
-    elif view.queue == SUSPECTS_QUEUE and not blind:
-        parts.append(_IS_SUSPECT.format(scope=view.runs_key))
-    elif view.queue in _PARTIAL_CONDITIONS and not blind:
-        parts.append(_PARTIAL_CONDITIONS[view.queue])
+    elif not blind:
+        parts += _list_conditions_of_built_in_queue(view)
 
     condition = parse_filter(view.where, blind=blind)
     parts.append(condition.where)
@@ -398,6 +396,17 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     return ViewCondition(
         " AND ".join(parts), params=params, depends_on_reviews=condition.depends_on_reviews
     )
+
+
+def _list_conditions_of_built_in_queue(view: View) -> list[str]:
+    """Return the SQL condition for the items of a built-in queue in a list. Empty if the queue has
+    all items.
+    """
+    if view.queue == SUSPECTS_QUEUE:
+        return [_IS_SUSPECT.format(scope=view.runs_key)]
+    if view.queue in _PARTIAL_CONDITIONS:
+        return [_PARTIAL_CONDITIONS[view.queue]]
+    return []
 
 
 def fetch_sorted_item_numbers(

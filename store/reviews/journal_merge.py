@@ -260,24 +260,18 @@ def _add_lines_to_copy(
     other_ids = {line.event.event for line in lines_of_owner}
     copy.result.known = len(own_events.keys() & other_ids)
 
-    # An event whose id another event already has is left out.
     first_events = _get_first_events(own_events, lines_of_owner)
-    valid_lines: dict[str, JournalLine] = {}
+    valid_lines = _select_valid_lines(lines_of_owner, first_events)
     for line in lines_of_owner:
-        if is_same_event(first_events[line.event.event], line.event):
-            valid_lines[line.event.hash] = line
-        else:
+        if line.event.hash not in valid_lines:
             copy.result.warnings.append(_describe_repeated_id(path, line))
     copy.new = _select_new_events(lines_of_owner, first_events)
 
     own_hashes = {line.event.hash for line in own_lines}
     lines_to_copy = _select_lines_to_copy(copy.new, valid_lines, own_hashes)
-    for line in lines_to_copy:
-        copy.lines[line.event.hash] = line.line
-
-    hashes_after_merge = own_hashes | {line.event.hash for line in lines_to_copy}
+    copy.lines = {line.event.hash: line.line for line in lines_to_copy}
     copy.result.warnings += _describe_broken_chains(
-        path, lines_to_copy, known_hashes=hashes_after_merge
+        path, lines_to_copy, known_hashes=own_hashes | copy.lines.keys()
     )
 
 
@@ -302,6 +296,17 @@ def _get_first_events(
     for line in lines:
         first_events.setdefault(line.event.event, line.event)
     return first_events
+
+
+def _select_valid_lines(
+    lines: Iterable[JournalLine], first_events: Mapping[str, Event]
+) -> dict[str, JournalLine]:
+    """Return the lines by hash, without events whose id another event has before them."""
+    return {
+        line.event.hash: line
+        for line in lines
+        if is_same_event(first_events[line.event.event], line.event)
+    }
 
 
 def _select_new_events(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import isfinite, pi, sqrt, tan
 from typing import Any
 
 from fcreview.model.address import WHOLE_TARGETS
@@ -50,11 +50,22 @@ def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float]:
     return low, high
 
 
+COVERED_SHARE = 0.95
+"""Share of a distribution between its 2.5 % and its 97.5 % quantile."""
+
+
 def compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t distribution by its expansion around the normal
-    distribution (Fisher and Cornish; Abramowitz and Stegun 1964, formula 26.7.5). The error is
-    below 1 % from 3 degrees of freedom on.
+    """Return the 97.5 % quantile of Student's t distribution.
+
+    With 1 and 2 degrees of freedom, the quantile has an exact formula. From 3 on, it comes from the
+    expansion around the normal distribution (Fisher and Cornish; Abramowitz and Stegun 1964,
+    formula 26.7.5), with an error below 1 %.
     """
+    if degrees_of_freedom == 1:
+        return tan(pi * COVERED_SHARE / 2)
+    if degrees_of_freedom == 2:
+        return COVERED_SHARE * sqrt(2 / (1 - COVERED_SHARE**2))
+
     n = degrees_of_freedom
     z = NORMAL_QUANTILE
     first = (z**3 + z) / 4

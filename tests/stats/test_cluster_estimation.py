@@ -206,7 +206,7 @@ def test_reference_interval_equals_the_textbook_difference_estimator() -> None:
     assert found.high == pytest.approx(estimated + half_width, rel=1e-4)
 
 
-@pytest.mark.parametrize("degrees_of_freedom", [3, 5, 10, 40, 1000])
+@pytest.mark.parametrize("degrees_of_freedom", [1, 2, 3, 5, 10, 40, 1000])
 def test_t_quantile_equals_that_of_scipy(degrees_of_freedom: int) -> None:
     expected = student_quantile(0.975, degrees_of_freedom)
     assert compute_t_quantile(degrees_of_freedom) == pytest.approx(expected, rel=0.01)

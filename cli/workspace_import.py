@@ -454,7 +454,7 @@ def resolve_mapping_file(name: str) -> Path:
     Raises CommandError if it does not exist, and InvalidMapping if it has mistakes.
     """
     from fcreview.importers.mapping.check import find_sources_without_files
-    from fcreview.importers.mapping.discovery import list_shipped_mappings
+    from fcreview.importers.mapping.mapping_choice import list_shipped_mappings
     from fcreview.importers.mapping.mapping_file import InvalidMapping, load_mapping
 
     path = Path(os.path.abspath(name))  # noqa: PTH100 - keep symbolic links

@@ -12,21 +12,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.common.writeback import JsonObject
+from fcreview.importers.inspect.found_logs import ChosenLog, FoundLog, SkippedLog
 from fcreview.importers.inspect.json_stream import JsonStreamError
-from fcreview.importers.inspect.log import (
-    SAMPLE_FOLDER,
-    SUMMARIES,
-    ArchiveReader,
-    InspectLog,
-    UnreadableLog,
-    open_log,
-)
+from fcreview.importers.inspect.log import SUMMARIES, ArchiveReader, InspectLog, open_log
+from fcreview.importers.inspect.log_start import SAMPLE_FOLDER, UnreadableLog
 from fcreview.importers.inspect.sample import LogSample, parse_json
 from fcreview.importers.inspect.scores import to_json_value
 from fcreview.model.json_value import to_json_text
@@ -53,68 +48,27 @@ SampleKey = tuple[str, int]
 """Id as JSON text, and epoch."""
 
 
-@dataclass(slots=True)
-class FoundLog:
-    """The files of a log, with the data that identifies its run."""
+def choose_attempt(attempts: Sequence[FoundLog]) -> list[ChosenLog]:
+    """Choose the best of several attempts at a run, and note why the others are skipped.
 
-    paths: list[Path]
-    """Path of the log, or paths of the parts that several workers wrote, or the folder of an
-    unpacked log.
+    The best attempt can exist as several copies, in which other scorers ran. Of the copies with
+    the same scores, one is chosen.
     """
-    fields: dict[str, Any] = field(default_factory=dict)
-    """The object `eval` of the header."""
-    is_in_parts: bool = False
-    """Whether the files are parts of a log, which may stand beside the merged log."""
-
-    @property
-    def path(self) -> Path:
-        return self.paths[0]
-
-    @property
-    def attempt_key(self) -> tuple[str, str]:
-        """Key that all attempts at the same task with the same model have."""
-        task_id = self.fields.get("task_id") or self.fields.get("run_id") or self.path
-        return str(task_id), str(self.fields.get("model"))
-
-    @property
-    def evaluation_id(self) -> str:
-        """Id that all copies of an attempt have."""
-        return str(self.fields.get("eval_id") or self.fields.get("run_id") or self.created)
-
-    @property
-    def created(self) -> str:
-        return str(self.fields.get("created") or "")
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedLog:
-    path: Path
-    reason: str
-
-
-@dataclass(slots=True)
-class ChosenLog:
-    """A log to import, and the other attempts and copies that are not imported."""
-
-    log: FoundLog
-    skipped: list[SkippedLog] = field(default_factory=list)
-
-
-def choose_logs(logs: Sequence[FoundLog]) -> list[ChosenLog]:
-    """Return the logs to import, in the order of their tasks. If a task was run several times, the
-    log of the best attempt is returned.
-    """
-    groups: dict[tuple[str, str], list[FoundLog]] = {}
-    for log in logs:
-        # Logs with the same key are attempts at one task, or copies.
-        groups.setdefault(log.attempt_key, []).append(log)
-
-    chosen: list[ChosenLog] = []
-    for group in groups.values():
-        if len(group) == 1:
-            chosen.append(ChosenLog(group[0]))
+    candidates = [_Candidate.read(log) for log in attempts]
+    best = max(candidates, key=lambda candidate: candidate.attempt_rank)
+    copies: list[_Candidate] = []
+    skipped: list[SkippedLog] = []
+    for candidate in candidates:
+        if _is_copy(candidate, best):
+            copies.append(candidate)
         else:
-            chosen += _choose_attempt([_Candidate.read(log) for log in group])
+            reason = _explain_skipped_attempt(candidate, best)
+            skipped.append(SkippedLog(candidate.log.path, reason))
+
+    chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
+    # One of the chosen logs reports the skipped attempts, before the copies that it skips itself.
+    reporting_log = chosen[-1]
+    reporting_log.skipped = skipped + reporting_log.skipped
     return chosen
 
 
@@ -209,29 +163,6 @@ def _read_time(log: FoundLog) -> tuple[int, ...]:
     except (OSError, ValueError):
         return ()
     return written
-
-
-def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
-    """Choose the best of several attempts at a run, and note why the others are skipped.
-
-    The best attempt can exist as several copies, in which other scorers ran. Of the copies with
-    the same scores, one is chosen.
-    """
-    best = max(candidates, key=lambda candidate: candidate.attempt_rank)
-    copies: list[_Candidate] = []
-    skipped: list[SkippedLog] = []
-    for candidate in candidates:
-        if _is_copy(candidate, best):
-            copies.append(candidate)
-        else:
-            reason = _explain_skipped_attempt(candidate, best)
-            skipped.append(SkippedLog(candidate.log.path, reason))
-
-    chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
-    # One of the chosen logs reports the skipped attempts, before the copies that it skips itself.
-    reporting_log = chosen[-1]
-    reporting_log.skipped = skipped + reporting_log.skipped
-    return chosen
 
 
 def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.common.faulty_files import make_failed_plan
 from fcreview.importers.common.records import as_object
-from fcreview.importers.inspect.attempts import ChosenLog, FoundLog, SkippedLog, choose_logs
-from fcreview.importers.inspect.log import (
+from fcreview.importers.inspect.found_logs import ChosenLog, FoundLog, SkippedLog
+from fcreview.importers.inspect.log_start import (
     HEADER,
     SAMPLE_FOLDER,
     START,
     UnreadableLog,
     is_log,
     list_unpacked_samples,
-    open_log,
-    read_eval_fields,
 )
 from fcreview.importers.inspect.names import (
     get_task_name,
@@ -122,7 +120,7 @@ def find_runs(
     """Find the runs among the opened files: the logs, except attempts and copies of others."""
     found = DiscoveredRuns()
     logs = _find_logs(files, found)
-    chosen = choose_logs(logs)
+    chosen = _choose_logs(logs)
     plans = [_make_plan(each, dataset_folders) for each in chosen]
     _set_name_parts(plans, chosen)
     found.plans = [*plans, *found.plans]
@@ -249,8 +247,31 @@ def _find_shards_folder(path: Path) -> Path | None:
     return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
 
 
+def _choose_logs(logs: Sequence[FoundLog]) -> list[ChosenLog]:
+    """Return the logs to import, in the order of their tasks. If a task was run several times, the
+    log of the best attempt is returned.
+    """
+    groups: dict[tuple[str, str], list[FoundLog]] = {}
+    for log in logs:
+        # Logs with the same key are attempts at one task, or copies.
+        groups.setdefault(log.attempt_key, []).append(log)
+
+    chosen: list[ChosenLog] = []
+    for group in groups.values():
+        if len(group) == 1:
+            chosen.append(ChosenLog(group[0]))
+        else:
+            # Most searches find each log once, and need no comparison of logs.
+            from fcreview.importers.inspect.attempts import choose_attempt
+
+            chosen += choose_attempt(group)
+    return chosen
+
+
 def _read_fields(path: Path) -> dict[str, Any]:
     """Return the object `eval` of a log, which describes the run. Raises UnreadableLog."""
+    from fcreview.importers.inspect.log import open_log, read_eval_fields
+
     if not path.is_dir():
         return read_eval_fields(path)
     with open_log(path) as log:
@@ -330,6 +351,8 @@ def _set_name_parts(plans: Sequence[RunPlan], chosen: Sequence[ChosenLog]) -> No
 
 
 def _read_status(path: Path) -> str:
+    from fcreview.importers.inspect.log import open_log
+
     try:
         with open_log(path) as log:
             return str(log.header.get("status") or "") if log.has_header else "started"

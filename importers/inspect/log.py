@@ -33,6 +33,13 @@ from fcreview.importers.common.jsonl import MAX_VALUES, count_values, make_excer
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.events import EventData
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
+from fcreview.importers.inspect.log_start import (
+    HEADER,
+    SAMPLE_FOLDER,
+    START,
+    UnreadableLog,
+    list_unpacked_samples,
+)
 from fcreview.importers.inspect.sample import (
     MAX_WHOLE_BYTES,
     LogSample,
@@ -56,14 +63,8 @@ from fcreview.safe_files import (
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
-HEADER = "header.json"
-START = "_journal/start.json"
 SUMMARIES = "summaries.json"
 JOURNAL_SUMMARIES = "_journal/summaries/"
-SAMPLE_FOLDER = "samples/"
-LOG_FIELDS = frozenset(
-    {"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"}
-)
 MAX_FIELD_BYTES = MAX_ITEM_TEXT
 """Maximum size, in bytes, of the fields of a large sample together.
 
@@ -74,13 +75,6 @@ MAX_START_BYTES = 1 << 20
 MAX_ID_BYTES = 1 << 16
 _SAMPLE_NAME = re.compile(rf"{SAMPLE_FOLDER}(?P<id>.*)_epoch_(?P<epoch>\d{{1,9}})\.json", re.DOTALL)
 _MISPLACED_NAME = re.compile(r"_epoch_\d{1,9}\.json$")
-
-
-class UnreadableLog(ValueError):
-    """Raised for a file that is not a log or whose header cannot be read.
-
-    The message is the reason.
-    """
 
 
 @dataclass(slots=True)
@@ -102,54 +96,6 @@ class InspectLog:
     """
     archive: ArchiveLog | None = None
     """The log in an archive, whose samples can be read in any order; None for other logs."""
-
-
-def is_log(path: Path) -> bool:
-    """Return whether a file is an Inspect log.
-
-    Only its first bytes and the names of its members are read.
-    """
-    try:
-        with open_file(path) as file:
-            start = file.read(1 << 16)
-            if start.startswith(SIGNATURE):
-                return _has_log_members(file, start)
-            return _is_json_log_start(start)
-    except (OSError, ValueError):
-        return False
-
-
-def _has_log_members(file: BinaryIO, start: bytes) -> bool:
-    if start[30 : 30 + len(START)] == START.encode():
-        return True
-    file.seek(0)
-    names = open_archive(file).NameToInfo
-    return HEADER in names or START in names
-
-
-def _is_json_log_start(start: bytes) -> bool:
-    """Whether the first bytes of a file are those of a JSON log: an object whose first fields are
-    those of a log, with an object `eval`.
-    """
-    byte_order_mark = b"\xef\xbb\xbf"
-    text = start.removeprefix(byte_order_mark)
-    if not text.lstrip(b" \t\r\n").startswith(b"{"):
-        return False
-
-    stream = JsonStream(io.BytesIO(text).read)
-    names: list[str] = []
-    # The bytes end somewhere in the middle of the log. The stream then raises an error, and the
-    # names that were read up to there decide.
-    with contextlib.suppress(JsonStreamError):
-        for name in stream.iterate_keys():
-            names.append(name)
-            if names[0] not in LOG_FIELDS:
-                return False
-            if name == "eval" and stream.peek_after_space() != b"{":
-                return False
-            stream.skip_value()
-    has_field_beside_eval = not {"status", "version", "plan", "samples"}.isdisjoint(names)
-    return "eval" in names and has_field_beside_eval
 
 
 def read_eval_fields(path: Path) -> dict[str, Any]:
@@ -542,14 +488,6 @@ def _read_unpacked_scores(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
         except (OSError, JsonStreamError):
             continue
         yield scores
-
-
-def list_unpacked_samples(folder: Path) -> list[Path]:
-    """Return the files of the samples of an unpacked log.
-
-    An id may contain slashes, so there may be subfolders.
-    """
-    return sorted((folder / SAMPLE_FOLDER).glob("**/*.json"))
 
 
 def _read_unpacked_sample(path: Path) -> LogSample:

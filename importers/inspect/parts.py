@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fcreview.importers.inspect.log import ArchiveLog, InspectLog, UnreadableLog, open_log
+from fcreview.importers.inspect.log import ArchiveLog, InspectLog, open_log
+from fcreview.importers.inspect.log_start import UnreadableLog
 from fcreview.importers.inspect.read import (
     RunContext,
     SampleName,

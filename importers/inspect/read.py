@@ -32,7 +32,8 @@ from fcreview.importers.inspect.leaderboard import (
     load_log_metrics,
     read_score_columns,
 )
-from fcreview.importers.inspect.log import InspectLog, UnreadableLog, open_log
+from fcreview.importers.inspect.log import InspectLog, open_log
+from fcreview.importers.inspect.log_start import UnreadableLog
 from fcreview.importers.inspect.messages import Conversation, build_conversation
 from fcreview.importers.inspect.metrics import (
     EpochValue,

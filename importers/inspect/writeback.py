@@ -27,7 +27,8 @@ from fcreview.importers.common.jsonl import count_values
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.leaderboard import LogMetrics
-from fcreview.importers.inspect.log import HEADER, SUMMARIES, ArchiveReader, is_sample_file
+from fcreview.importers.inspect.log import SUMMARIES, ArchiveReader, is_sample_file
+from fcreview.importers.inspect.log_start import HEADER
 from fcreview.importers.inspect.metrics import (
     EpochValue,
     MetricSpec,

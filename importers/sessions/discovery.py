@@ -16,8 +16,7 @@ from typing import Any
 
 from fcreview.importers.common.file_form import BOM, parse_json_or_none
 from fcreview.importers.common.records import as_object
-from fcreview.importers.sessions.read import SessionFiles
-from fcreview.importers.sessions.session import PROGRAM_TITLES, Program
+from fcreview.importers.sessions.session import PROGRAM_TITLES, Program, SessionFiles
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file

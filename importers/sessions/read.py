@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from fcreview.importers.common.discovery import measure_file
 from fcreview.importers.common.incidents import apply_incident, make_error_incident
@@ -25,6 +24,7 @@ from fcreview.importers.sessions.session import (
     PROGRAM_TITLES,
     Program,
     Session,
+    SessionFiles,
     SessionNote,
     WrittenMessage,
 )
@@ -52,17 +52,6 @@ _EXIT_CODE = re.compile(
     r'(?:\AExit code: |Process exited with code |"exit_code": ?)(?P<code>-?\d{1,10})'
 )
 MAX_SEARCHED_CHARACTERS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFiles:
-    """The files of one session."""
-
-    program: Program
-    main: Path
-    subagents: tuple[Path, ...] = ()
-    parent: Path | None = None
-    """Session of which this one is a fork, so that it begins with a copy of its messages."""
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:

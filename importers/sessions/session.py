@@ -36,6 +36,17 @@ NOTE_LENGTH = 20_000
 """Maximum number of characters of one message in a note on an older version or a subagent."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """The files of one session."""
+
+    program: Program
+    main: Path
+    subagents: tuple[Path, ...] = ()
+    parent: Path | None = None
+    """Session of which this one is a fork, so that it begins with a copy of its messages."""
+
+
 @dataclass(slots=True)
 class WrittenMessage:
     """A message in the dialect of the program's API, and the lines from which it was read."""

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.importers.mapping import discovery, files, joins, parquet, read, shared_files
+from fcreview.importers.mapping import files, joins, parquet, plans, read, shared_files
 from fcreview.importers.registry import discover
 from tests.importers.mapping.test_mapping import DIALOG, read_folder, write_mapping
 from tests.importers.run_reading import read_runs
@@ -83,14 +83,14 @@ def test_runs_above_the_limit_are_skipped_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_mapping(tmp_path, ITEM, make_rows(n_models=5))
-    monkeypatch.setattr(discovery, "MAX_RUNS", 3)
+    monkeypatch.setattr(plans, "MAX_RUNS", 3)
     found = discover([tmp_path])
     assert [plan.run.model for plan in found.plans] == ["m0", "m1", "m2"]
     assert any("2 runs were skipped" in issue.what for issue in found.issues)
 
-    monkeypatch.setattr(discovery, "MAX_RUNS", 1_000)
-    monkeypatch.setattr(discovery, "MAX_RUNS_OF_LARGE_FILE", 2)
-    monkeypatch.setattr(discovery, "MAX_KEPT_BYTES", 10)
+    monkeypatch.setattr(plans, "MAX_RUNS", 1_000)
+    monkeypatch.setattr(plans, "MAX_RUNS_OF_LARGE_FILE", 2)
+    monkeypatch.setattr(plans, "MAX_KEPT_BYTES", 10)
     found = discover([tmp_path])
     assert len(found.plans) == 2
     assert any("3 runs were skipped" in issue.what for issue in found.issues)

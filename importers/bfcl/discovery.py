@@ -48,7 +48,6 @@ from fcreview.importers.bfcl.joining import (
     mask_api_keys,
 )
 from fcreview.importers.bfcl.model_files import (
-    SUFFIXES,
     FilesByRun,
     RunKey,
     drop_files_in_copy_folders,
@@ -56,6 +55,7 @@ from fcreview.importers.bfcl.model_files import (
     merge_model_subfolders,
 )
 from fcreview.importers.bfcl.model_folder import describe_model_folder
+from fcreview.importers.bfcl.opened_files import BfclFiles
 from fcreview.importers.bfcl.pairing import NamedFolder, Pairing, RunFiles
 from fcreview.importers.common.copies import report_copies
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, report_missing_scores
@@ -88,20 +88,17 @@ FilesByCategory = dict[str, CategoryFiles]
 
 
 def find_runs(
-    files: Sequence[Path],
+    bfcl_files: BfclFiles,
     dataset_folders: Sequence[Path],
     search: SearchOptions,
 ) -> DiscoveredRuns:
-    """Find the BFCL runs among the opened files, and for each its score files and its dataset.
+    """Find the runs of BFCL files, and for each its score files and its dataset.
 
     Args:
-        files: The opened files, also those of other benchmarks.
+        bfcl_files: The BFCL files among the opened files.
         dataset_folders: The folders that the user named with --data.
         search: Other options of the user, such as the folders of --score.
     """
-    # Files can have changed since the last search.
-    filenames.read_first.cache_clear()
-    bfcl_files = _classify_files(files)
     found = DiscoveredRuns(claimed=set(bfcl_files.claimed))
     found.issues += bfcl_files.report_ignored()
     for files_by_run in (bfcl_files.results, bfcl_files.scores):
@@ -123,57 +120,6 @@ def find_runs(
 
     _report_lost_score_folders(found.plans, search)
     return found
-
-
-@dataclass(slots=True)
-class _BfclFiles:
-    """The files of BFCL among the opened files, by kind."""
-
-    claimed: list[Path] = field(default_factory=list)
-    results: FilesByRun = field(default_factory=dict)
-    scores: FilesByRun = field(default_factory=dict)
-    question_folders: dict[Path, None] = field(default_factory=dict)
-    """Folders with question files, in the order of the files."""
-    ignored: Counter[tuple[Path, str]] = field(default_factory=Counter)
-    """(folder, description) -> number of files that fcreview ignores."""
-
-    def report_ignored(self) -> Iterator[ImportIssue]:
-        for (folder, description), count in self.ignored.items():
-            noun = "file" if count == 1 else "files"
-            what = f"skipped {count} {noun}: {description}"
-            yield ImportIssue(str(folder), what=what, severity="notice")
-
-
-def _classify_files(files: Sequence[Path]) -> _BfclFiles:
-    """Select the BFCL files among the opened ones, and sort them by kind, model and version."""
-    found = _BfclFiles()
-    for path in files:
-        if path.suffix not in SUFFIXES:
-            continue
-        file = filenames.classify_file(path)
-        if file is None:
-            continue
-
-        found.claimed.append(path)
-        if file.kind in ("result", "score"):
-            files_by_run = found.results if file.kind == "result" else found.scores
-            run_key = (filenames.find_model_folder(path), file.version)
-            files_by_run.setdefault(run_key, []).append(file)
-        elif file.kind == "question":
-            found.question_folders[path.parent] = None
-        elif file.kind == "ignored" and file.ignored_description:
-            found.ignored[_find_reported_folder(path), file.ignored_description] += 1
-    return found
-
-
-def _find_reported_folder(path: Path) -> Path:
-    """Return the folder for the notice about an ignored file: the snapshots of an agent's memory
-    are in many subfolders of one folder.
-    """
-    for folder in path.parents:
-        if folder.name == "memory_snapshot":
-            return folder
-    return path.parent
 
 
 def _list_data_folders(dataset_folders: Sequence[Path]) -> list[Path]:

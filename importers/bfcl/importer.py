@@ -66,9 +66,16 @@ class BfclImporter(Importer):
     def find_runs(
         self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
     ) -> DiscoveredRuns:
+        from fcreview.importers.bfcl import opened_files
+        from fcreview.run_plan import DiscoveredRuns
+
+        bfcl_files = opened_files.classify_files(files)
+        if not bfcl_files.claimed:
+            return DiscoveredRuns()
+
         from fcreview.importers.bfcl import discovery
 
-        return discovery.find_runs(files, dataset_folders, search)
+        return discovery.find_runs(bfcl_files, dataset_folders, search)
 
     def read_items(self, plan: RunPlan) -> Iterator[ReadRecord]:
         from fcreview.importers.bfcl import read

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.decoders.models import find_model_decoder
 
 _DATE = r"20\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:]?\d\d)?)?"
 _WORD = (
@@ -122,4 +121,6 @@ def _list_folders_of_run(innermost: Path) -> _RunFolders:
 
 def _is_known_model(name: str, version: str) -> bool:
     """Whether the official program of a BFCL version knows a model of this name."""
+    from fcreview.importers.bfcl.decoders.models import find_model_decoder
+
     return find_model_decoder(name, filenames.get_rules_version(version)).is_certain

@@ -6,8 +6,11 @@ import asyncio
 import json
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,25 @@ async def pause(pilot: Pilot[Any]) -> None:
     return await pilot.pause()
 
 
+async def resize(pilot: Pilot[Any], columns: int, rows: int) -> None:
+    """Resize the terminal, and wait until the app has handled it."""
+    # Textual posts the new size first. Then it waits, but only once.
+    with suppress(WaitForScreenTimeout):
+        await pilot.resize_terminal(columns, rows)
+    await pause(pilot)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A wait of the walker for the app."""
+
+    seconds: float
+    screen: str
+    """Class name of the screen at the start of the pause."""
+    n_keys: int
+    """Number of keys sent before."""
+
+
 def list_keys() -> list[str]:
     """Return all keys that start an action on some screen, except those that quit the app."""
     keys = set(LETTERS)
@@ -107,7 +129,8 @@ class KeyWalker:
         self.n_compared_reviews = 0
         """Number of reviews whose item was compared with the item on the screen."""
         self.screens: Counter[str] = Counter()
-        """Number of bursts that ended on each screen, by class name."""
+        """Number of visits that began, and bursts that ended, on each screen, by class name."""
+        self.slowest_pause = Pause(seconds=0, screen="", n_keys=0)
         self.sent: list[str] = []
         self._keys = keys
         self._visits = [*KEYS.values(), *MORE_VISITS]
@@ -122,14 +145,15 @@ class KeyWalker:
             n_keys_at_end = min(self.n_keys + KEYS_PER_VISIT, max_keys)
             while self.n_keys < n_keys_at_end and app.return_value is None:
                 await self._send_burst(app, pilot)
-                self.screens[type(app.screen).__name__] += 1
+                self._count_screen(app)
             await self._review_some_items(app, pilot, events)
-        await pause(pilot)
+        await self._pause(app, pilot)
 
     async def _go_to_random_screen(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         columns, rows = random.choice(SIZES)
-        await pilot.resize_terminal(columns, rows)
+        await resize(pilot, columns, rows)
         await self._go_to(app, pilot, random.choice(self._visits))
+        self._count_screen(app)
 
     async def _go_to(self, app: FcreviewApp, pilot: Pilot[Any], keys: str) -> None:
         """Go back to the list of items, and press the keys there."""
@@ -137,10 +161,10 @@ class KeyWalker:
             if isinstance(app.screen, QueueScreen):
                 break
             self._send(app, ["escape"])
-            await pause(pilot)
+            await self._pause(app, pilot)
         for key in keys.split():
             self._send(app, [key])
-            await pause(pilot)
+            await self._pause(app, pilot)
 
     async def _send_burst(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         for _ in range(random.randint(1, MAX_BURST)):
@@ -148,7 +172,7 @@ class KeyWalker:
             for _ in range(random.choice((0, 0, 1, 2, 5))):
                 await asyncio.sleep(0)
         if random.random() < 0.5:
-            await pause(pilot)
+            await self._pause(app, pilot)
 
     async def _review_some_items(
         self, app: FcreviewApp, pilot: Pilot[Any], events: NewEvents
@@ -187,7 +211,19 @@ class KeyWalker:
     async def _wait(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         for _ in range(3):  # results of a worker may start another one
             await wait_for_workers(app)
-            await pause(pilot)
+            await self._pause(app, pilot)
+
+    async def _pause(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
+        """Wait for the app, and remember the pause if it is the slowest one."""
+        screen = type(app.screen).__name__
+        start = time.monotonic()
+        await pause(pilot)
+        seconds = time.monotonic() - start
+        if seconds > self.slowest_pause.seconds:
+            self.slowest_pause = Pause(seconds, screen, self.n_keys)
+
+    def _count_screen(self, app: FcreviewApp) -> None:
+        self.screens[type(app.screen).__name__] += 1
 
     def _send(self, app: FcreviewApp, keys: list[str]) -> None:
         self.n_keys += len(keys)

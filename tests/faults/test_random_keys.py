@@ -124,9 +124,13 @@ async def test_random_keys_never_end_the_app(
                 async with app.run_test(size=(100, 30)) as pilot:
                     await walker.walk(app, pilot, workspace, max_keys)
             except Exception:
-                pytest.fail(f"seed {seed}, keys {walker.sent}\n{traceback.format_exc()}")
+                pytest.fail(
+                    f"seed {seed}, {walker.n_keys} keys, {walker.slowest_pause}\n"
+                    f"last keys {walker.sent}\n{traceback.format_exc()}"
+                )
             assert app.return_code in (None, 0), (seed, walker.sent)
     print(f"\n{walker.n_keys} keys, {n_apps} apps, {dict(walker.screens.most_common())}")
     print(f"{walker.n_compared_reviews} reviews of the item that the screen named")
+    print(f"seed {seed}, {walker.slowest_pause}")
     if LONG and not blind:
         assert {each.__name__ for each in KEYS} <= set(walker.screens)

@@ -34,6 +34,8 @@ from fcreview.tui.queue_state import adapt_position_to_annotator, first_unreview
 from tests.tui.key_input import wait_until
 
 VIEW = View()
+ONE_HOUR = 3600
+"""In seconds."""
 ROWS = [{"official": False, "first_difference": f"city {at}"} for at in range(4)]
 Walk = Callable[[FcreviewApp, Any], Any]
 
@@ -74,6 +76,8 @@ def run_apps(
             return asyncio.run(walk(app))
 
         monkeypatch.setattr(FcreviewApp, "run", run_app)
+        # On a busy machine, a message could expire before the test reads it.
+        monkeypatch.setattr(FcreviewApp, "NOTIFICATION_TIMEOUT", ONE_HOUR)
         # The walks press review keys as soon as an item is there.
         config = workspace.parent_folder / "config.toml"
         config.write_text("[review]\nkey_guard_ms = 0\n")

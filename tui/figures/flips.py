@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.stats.run_comparison import Flip
+from fcreview.stats.run_comparison import Flip, ItemOutcome, explain_outcome
 from fcreview.store.rows import QueueRow
-from fcreview.tui.queue.columns import difference_line, shorten_difference_line
+from fcreview.tui.queue.columns import (
+    difference_line,
+    parse_difference_line,
+    shorten_difference_line,
+)
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import (
     CELL_GAP,
@@ -16,7 +20,9 @@ from fcreview.tui.text.lines import (
     TableLines,
     fixed_columns_width,
     lay_out_fixed_columns,
+    line_width,
     make_line,
+    sanitize_and_wrap,
 )
 from fcreview.tui.text.short_names import shorten_ids
 
@@ -92,3 +98,35 @@ def _failure_line(flip: Flip, failing_rows: Mapping[int, QueueRow]) -> Line:
     if row is None:
         return cause
     return difference_line(row) or cause
+
+
+def explain_flip(flip: Flip, width: int) -> list[Line]:
+    """Return why only one run passes an item, with a line for each run: `B: city  Rome → Paris`.
+
+    A flip with different golden answers or equal predictions is explained in words.
+    """
+    if flip.golden_differs or flip.same_prediction:
+        return [make_line(row, "strong") for row in sanitize_and_wrap(flip.cause, width)]
+
+    lines = []
+    for letter, outcome in (("A", flip.a), ("B", flip.b)):
+        label = make_line(f"{letter}: ", "strong")
+        explanation = _explain_side(outcome, width - line_width(label))
+        if explanation:
+            lines.append((*label, *explanation))
+    return lines
+
+
+def _explain_side(outcome: ItemOutcome, width: int) -> Line:
+    """Return the first difference of one run, or the error type of a run that fails without one.
+
+    The first difference of a run that passes follows the words `passes despite`.
+    """
+    if not outcome.first_difference:
+        return make_line(sanitize(explain_outcome(outcome)), "strong")
+
+    difference = parse_difference_line(outcome.first_difference)
+    if not outcome.verdict:
+        return shorten_difference_line(difference, width)
+    prefix = make_line("passes despite ", "strong")
+    return (*prefix, *shorten_difference_line(difference, width - line_width(prefix)))

@@ -180,17 +180,23 @@ class _Section:
 
 
 def flip_detail_lines(
-    flip: Flip, item_a: Item, item_b: Item, cells: int, *, run_names: tuple[str, str]
+    flip: Flip,
+    item_a: Item,
+    item_b: Item,
+    cells: int,
+    *,
+    cause: Sequence[Line],
+    run_names: tuple[str, str],
 ) -> list[Line]:
     """Compare an item in two runs, one of which passes: question, cause, golden answer, both
     predictions.
 
     In a wide terminal, the answers are side by side. `item_a`, `item_b`: the item in run A and in
-    run B. `run_names`: the names of the two runs.
+    run B. `cause`: lines that say why only one run passes. `run_names`: the names of the two runs.
     """
     name_a, name_b = run_names
-    lines = _flip_question_lines(item_a, cells)
-    lines += [make_line(row, "strong") for row in wrap_sanitized(sanitize(flip.cause), cells)]
+    lines = [*_flip_question_lines(item_a, cells), *cause]
+
     sections = [
         _golden_section(item_a, item_b, golden_differs=flip.golden_differs),
         _Section(_title_of_run("A", name_a, flip.a.verdict), _predicted_call_lines(item_a)),

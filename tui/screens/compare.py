@@ -37,7 +37,7 @@ from fcreview.tables.comparison import (
 )
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
-from fcreview.tui.figures.flips import find_failing_item, lay_out_flips
+from fcreview.tui.figures.flips import explain_flip, find_failing_item, lay_out_flips
 from fcreview.tui.item_view.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.screens.command_form import open_command_form
@@ -189,7 +189,14 @@ class FlipScreen(GuardedScreen[None]):
         if self._items is not None:
             item_a, item_b = self._items
             cells = self.size.width - 2
-            lines = flip_detail_lines(flip, item_a, item_b, cells, run_names=self._run_names)
+            lines = flip_detail_lines(
+                flip,
+                item_a,
+                item_b,
+                cells,
+                cause=explain_flip(flip, cells),
+                run_names=self._run_names,
+            )
             self._text_list.set_lines(lines)
 
     @work(exclusive=True, group="question")

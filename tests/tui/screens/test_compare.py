@@ -273,6 +273,7 @@ async def test_flips_show_both_predictions_and_the_golden_answer(workspace: Work
         lines = await person.press("enter")
         assert isinstance(person.app.screen, FlipScreen)
         assert "simple_2 · simple · only A passes" in lines[0] and "1/3" in lines[0]
+        assert lines[find_line(lines, "B: ")].strip() == 'B: city  "Hangzhou" → "Hangzhou, CN"'
         heads = lines[find_line(lines, "── golden")]
         assert heads.index("golden") < heads.index("A pass") < heads.index("B fail")
         beside = lines[find_line(lines, "Hangzhou, China")]

@@ -478,7 +478,8 @@ def _list_own_verdict_rows(case: AdjudicationCase, role: AdjudicatorRole) -> lis
         parts.append(("fault ", "dim"))
         parts.append((own.fault, "strong"))
     parts.append((sanitize(own.note or ""), "note"))
-    rows.append(_VerdictRow("you", parts))
+    # The item's list of reviews uses `you` for their answer as an annotator, which can differ.
+    rows.append(_VerdictRow("adjudication", parts))
     return rows
 
 

@@ -91,9 +91,12 @@ class AppDriver:
 
 @asynccontextmanager
 async def open_adjudication(
-    workspace: Workspace, size: tuple[int, int] = (80, 24), **options: Any
+    workspace: Workspace,
+    size: tuple[int, int] = (80, 24),
+    annotator: str = "dora",
+    **options: Any,
 ) -> AsyncIterator[AppDriver]:
-    app = FcreviewApp(Session(workspace, "dora"), **{"adjudicate": True, **options})
+    app = FcreviewApp(Session(workspace, annotator), **{"adjudicate": True, **options})
     async with app.run_test(size=size) as pilot:
         person = AppDriver(pilot, app, workspace)
         await person.press()
@@ -163,7 +166,7 @@ async def test_reason_is_saved_and_resolves_nothing(workspace: Workspace) -> Non
         await person.press("n", *"why", "enter")
         assert person.events == [("simple_0", "adjudicate", "item", "correct", None, None, "why")]
         assert "unresolved · 1 of 3" in person.lines[1]
-        assert any(line.split()[:2] == ["you", "why"] for line in person.lines)
+        assert any(line.split()[:2] == ["adjudication", "why"] for line in person.lines)
         await person.press("p")
         assert "unresolved · 2 of 3" in person.lines[1]
     with Store.open(workspace) as store:
@@ -352,3 +355,14 @@ async def test_answer_key_waits_until_the_disagreement_was_seen(workspace: Works
         await press_after(0.1, "p")
         assert "p ignored: the item had just appeared" in person.status()
         assert len(person.events) == 1
+
+
+async def test_adjudication_and_own_answer_have_different_names(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (110, 40), annotator="alice") as person:
+        await person.press("f")
+        lines = await person.press("left_square_bracket")
+        assert " resolved " in lines[1], lines[1]
+        words = [line.strip("│ ▸").split() for line in lines]
+        assert ["adjudication", "FAIL"] in words
+        assert not any(line[:2] == ["you", "FAIL"] for line in words)
+        assert any(line[:3] == ["✓", "you", "pass"] for line in words)

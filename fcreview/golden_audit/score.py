@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from fcreview.golden_audit.evidence import (
     QuestionEvidence,
     RunWeigher,
+    RunWeights,
     collect_evidence,
     create_cached_schema_reader,
     describe_equivalence,
@@ -272,25 +273,40 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     if not explained_answers:
         return []
 
-    weights = evidence.run_weights
-    main_explanation = max(
-        _merge_explanations(explained_answers),
-        key=lambda explanation: weights.compute_weight_share(set(explanation.runs)),
-    )
-    example = main_explanation.example
-    runs = sorted(set(main_explanation.runs))
-    count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
-
     explained_runs: list[int] = []
     for answer in explained_answers:
         explained_runs += answer.runs
+
+    explanation = _find_main_explanation(explained_answers, evidence.run_weights)
+    runs_of_explanation = sorted(set(explanation.runs))
     reason = Reason(
         "explained",
-        strength=weights.compute_weight_share(explained_runs),
-        text=f"answer may be right: {example.label}; {main_explanation.text}{count}",
-        alternative=evidence.build_alternative_answer(example, runs),
+        strength=evidence.run_weights.compute_weight_share(explained_runs),
+        text=_describe_explanation(explanation, n_answers=len(runs_of_explanation)),
+        alternative=evidence.build_alternative_answer(explanation.example, runs_of_explanation),
     )
     return [reason]
+
+
+def _find_main_explanation(
+    answers: Iterable[_ExplainedAnswer], weights: RunWeights
+) -> _Explanation:
+    """Return the explanation that holds in the runs with the largest weight together."""
+
+    def compute_weight(explanation: _Explanation) -> float:
+        return weights.compute_weight_share(set(explanation.runs))
+
+    return max(_merge_explanations(answers), key=compute_weight)
+
+
+def _describe_explanation(explanation: _Explanation, n_answers: int) -> str:
+    """Describe an explanation by an example, with the number of answers. Each run has one answer to
+    the question.
+    """
+    text = f"answer may be right: {explanation.example.label}; {explanation.text}"
+    if n_answers == 1:
+        return text
+    return f"{text} ({n_answers:,} answers)"
 
 
 @dataclass(frozen=True, slots=True)

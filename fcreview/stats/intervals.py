@@ -294,8 +294,9 @@ def _choose_extreme_verdict(
     if scores:
         return max(scores) if is_best else min(scores)
     # The verdict is true or false. On some criteria, true is the worse one.
-    is_true_best = criterion not in TRUE_MEANS_FAILURE
-    return is_best == is_true_best
+    if criterion in TRUE_MEANS_FAILURE:
+        return not is_best
+    return is_best
 
 
 def _choose_extreme_labels(metadata: Mapping[str, Any], is_best: bool) -> list[Any]:

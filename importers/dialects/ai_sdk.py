@@ -270,8 +270,9 @@ def _read_content_output(
     part: dict[str, Any], output: dict[str, Any], *, path: str
 ) -> Iterator[Reading]:
     """Yield a result that is a list of parts, such as text and images."""
-    content = _read_content(output.get("value"), path=f"{path}.output")
-    fragments = yield from collect_fragments(content)
+    readings = _read_content(output.get("value"), path=f"{path}.output")
+    # The issues of the parts are passed on. The other readings are the content of the result.
+    fragments = yield from collect_fragments(readings)
     yield from values.read_result(
         part.get("toolCallId"), fragments, is_error=False, name=part.get("toolName"), path=path
     )

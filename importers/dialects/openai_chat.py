@@ -241,15 +241,19 @@ def _read_file(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
     size are kept.
     """
     kind = str(part["type"])
+    content = part.get(kind)
+    # Images have a URL. vLLM takes videos and sounds in the same form.
     if kind.endswith("_url"):
-        # vLLM takes videos and sounds like images. Some writers put the URL itself into the field.
-        url = as_object(part.get(kind)).get("url", part.get(kind))
+        # Some writers put the URL itself into the field, without an object around it.
+        url = as_object(content).get("url", content)
         yield from read_data_url(kind.removesuffix("_url"), url, path=path)
         return
-    content = as_object(part.get(kind))
-    data = content.get("data") or content.get("file_data")
+
+    # A sound has `data` and `format`. A file has `file_data`, and a name that shows its type.
+    fields = as_object(content)
     name = "audio" if kind == "input_audio" else "file"
-    media_type = content.get("format") or content.get("filename")
+    data = fields.get("data") or fields.get("file_data")
+    media_type = fields.get("format") or fields.get("filename")
     yield from values.read_file(name, media_type=media_type, data=data, path=path)
 
 

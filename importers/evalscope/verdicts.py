@@ -92,10 +92,14 @@ def get_status(sample: Sample) -> str:
 
 
 def find_deciding_name(sample: Sample, benchmark: str) -> str | None:
-    """Return the name of the value that decides: the main score, or else the first value.
+    """Return the name of the value that decides. None if the sample does not show which it is.
 
-    Programs that convert files may sort the keys of records. Then the first value of several is
-    known only for benchmarks whose values are known.
+    It is the first of these that the sample has:
+
+    1. the value that always decides in this benchmark
+    2. the main score that the sample names
+    3. the first value of the sample. Programs that convert files may sort the keys, so that another
+       value comes first. The first value is then only known for some benchmarks.
     """
     values = as_object(sample.score.get("value"))
     for name in (DECIDING_VALUES.get(benchmark), sample.score.get("main_score_name")):

@@ -219,18 +219,27 @@ class MappingReader:
         return free_id
 
     def _attach_rows(self, item_id: str, reader: ValueReader) -> None:
-        """Give the reader the join rows that belong to the item."""
-        key: str | None = item_id
-        join_key = self.mapping.item.join_key
-        if join_key is not None:
-            key = reader.read_name(join_key)
-        rows = {}
+        """Give the reader the rows of each join that belong to the item, and note the joins without
+        such a row.
+        """
+        key = self._read_join_key(item_id, reader)
+        reader.rows = {}
         for name, join in self._joins.items():
-            found_rows = [] if key is None else join.find_rows(key, reader.record.groups)
-            if not found_rows:
+            rows = []
+            if key is not None:
+                rows = join.find_rows(key, reader.record.groups)
+            if not rows:
                 self._items_without_row[name].append(item_id)
-            rows[name] = self._limit_rows(join, found_rows, reader)
-        reader.rows = rows
+            reader.rows[name] = self._limit_rows(join, rows, reader)
+
+    def _read_join_key(self, item_id: str, reader: ValueReader) -> str | None:
+        """Return the text by which joins name the item: its id, or the value that the mapping file
+        calls `join_key`. None if the record lacks this value.
+        """
+        join_key = self.mapping.item.join_key
+        if join_key is None:
+            return item_id
+        return reader.read_name(join_key)
 
     def _limit_rows(
         self, join: LoadedJoin, rows: Sequence[JoinRow], reader: ValueReader

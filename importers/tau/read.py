@@ -189,32 +189,34 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run that is a folder: one file for each simulation, and a main file with
     the tasks.
 
-    The main file can be missing. Simulations in it are ignored, because the folder has them.
+    The main file can be missing. Issues about the whole run then name the first simulation's file.
     """
-    if plan.data:
-        main_file = plan.data[0]
-        document = read_json_document(main_file, SIMULATIONS)
-    else:
-        main_file = plan.results[0]
-        document = JsonDocument()
+    main_file = plan.data[0] if plan.data else plan.results[0]
+    document = read_json_document(main_file, SIMULATIONS) if plan.data else JsonDocument()
     yield from document.issues
 
     plan.run.settings |= read_run_settings(document.fields)
     data = _read_shared_data(document.fields, main_file, plan.logs)
     data.has_rewards = any(_has_reward(read_json_document(path).fields) for path in plan.results)
     yield from data.issues
+    yield from _report_ignored_simulations(document, main_file)
+    yield from report_index_differences(plan.results, document.fields, main_file)
 
+    ids = ItemIds()
+    for path in plan.results:
+        yield from _read_simulation_file(path, data, ids)
+
+
+def _report_ignored_simulations(document: JsonDocument, main_file: Path) -> Iterator[ImportIssue]:
+    """Yield an issue if the main file of a folder contains simulations. They are ignored, because
+    the folder has a file for each simulation.
+    """
     if document.records:
         what = (
             f"the simulations in this file are ignored, because the folder {SIMULATIONS} also"
             " contains simulations"
         )
         yield ImportIssue(str(main_file), what=what, severity="notice")
-    yield from report_index_differences(plan.results, document.fields, main_file)
-
-    ids = ItemIds()
-    for path in plan.results:
-        yield from _read_simulation_file(path, data, ids)
 
 
 def _read_simulation_file(

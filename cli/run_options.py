@@ -181,9 +181,10 @@ class SavedRunOptions:
         for key, decoder in decoders.items():
             self._options[key] = {"decoder": decoder}
         for key, values in workspace.files.read_json_object(self._file).items():
+            # A damaged entry is ignored: the options of the run are then chosen anew.
             if isinstance(values, dict):
                 self._options[key] = values
-        self._before = deepcopy(self._options)
+        self._saved_options = deepcopy(self._options)
 
     def update_run(self, plan: RunPlan, options: Mapping[str, str]) -> None:
         """Remember the options that the run's importer reads. The default value of an option is
@@ -213,7 +214,7 @@ class SavedRunOptions:
 
     def save(self) -> None:
         """Write the file if an option changed. A place that cannot be written is ignored."""
-        if self._options == self._before:
+        if self._options == self._saved_options:
             return
         with suppress(OSError):
             self._workspace.files.write_json(self._file, self._options)

@@ -454,18 +454,19 @@ def _build_fleiss_request(
 
 
 def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
-    """Return the request for the percentage of equal labels, from the units with two labels or
-    more.
+    """Return the request for the percentage of equal labels. Units with fewer than two labels do
+    not count.
     """
+    # A pattern is a row of the table. All units of a pattern have the same labels.
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     patterns = np.flatnonzero(n_labels > 1)
-    agreement = compute_pairwise_agreement(table.count_labels()[patterns].astype(np.float64))
-    statistic = _restrict_to_patterns(patterns, build_percent_agreement(agreement))
+    label_counts = table.count_labels()[patterns].astype(np.float64)
+    agreement = compute_pairwise_agreement(label_counts)
     return _CoefficientRequest(
         "percent",
         annotators=table.annotators,
         patterns=patterns,
-        statistic=statistic,
+        statistic=_restrict_to_patterns(patterns, build_percent_agreement(agreement)),
         agreement=agreement,
     )
 

@@ -147,14 +147,18 @@ class _Matching:
     tasks: Collection[Cluster]
 
     def identify(self, outcome: ItemOutcome) -> Cluster:
-        """Return what the outcomes that are matched have in common: the task of a trial, and for
-        other items the key and the question.
+        """Return the identity of a test case. Outcomes with the same identity are matched.
+
+        Trials of a task have the identity of the task. Other items have their key and question.
         """
         match_key = self.match_keys[outcome.question_key]
         task = _name_task(outcome, match_key)
-        if task in self.tasks:
+        is_trial = task in self.tasks
+        if is_trial:
             return task
-        return (*match_key, _find_question(outcome, self.questions.get(match_key, {})))
+
+        questions_of_key = self.questions.get(match_key, {})
+        return (*match_key, _find_question(outcome, questions_of_key))
 
 
 def _group_outcomes(

@@ -74,15 +74,17 @@ def compute_score_interval(strata: Sequence[ScoreStratum], constant: float) -> S
         estimated += effect * stratum.rate
 
         low_rate, high_rate = stratum.compute_limits()
-        square_of_low_rate = (effect * (stratum.rate - low_rate)) ** 2
-        square_of_high_rate = (effect * (high_rate - stratum.rate)) ** 2
-        if effect >= 0:
-            squares_below += square_of_low_rate
-            squares_above += square_of_high_rate
+        square_to_low_rate = (effect * (stratum.rate - low_rate)) ** 2
+        square_to_high_rate = (effect * (high_rate - stratum.rate)) ** 2
+        is_higher_rate_better = effect >= 0
+        if is_higher_rate_better:
+            squares_below += square_to_low_rate
+            squares_above += square_to_high_rate
         else:
-            # A higher rate gives a lower metric.
-            squares_below += square_of_high_rate
-            squares_above += square_of_low_rate
+            # The high rate gives the low limit of the metric.
+            squares_below += square_to_high_rate
+            squares_above += square_to_low_rate
+
     low = estimated - sqrt(squares_below)
     high = estimated + sqrt(squares_above)
     return ScoreInterval(estimated, low=low, high=high)

@@ -35,24 +35,41 @@ def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIss
     The model writes its reply as several entries, such as a text and calls. All its entries until
     another role become one message, whose place is that of the first one.
     """
-    reply: list[Fragment] = []
-    reply_path = ""
+    reply = _Reply()
     for index, entry in enumerate(entries):
         path = f"outputs[{index}]"
-        fragments = yield from collect_fragments(_read_entry(as_object(entry), entry, path=path))
+        # The issues of the entry are passed on. The other readings are its content.
+        readings = _read_entry(as_object(entry), entry, path=path)
+        fragments = yield from collect_fragments(readings)
+
         role = ROLES_BY_ENTRY.get(values.get_type(entry), "assistant")
         if role == "assistant":
-            if not reply:
-                reply_path = path
-            reply.extend(fragments)
+            reply.add(fragments, path)
             continue
         # An entry of another role ends the reply.
-        if reply:
-            yield assemble_message("assistant", reply, path=reply_path)
-            reply = []
+        yield from reply.take_message()
         yield assemble_message(role, fragments, path=path)
-    if reply:
-        yield assemble_message("assistant", reply, path=reply_path)
+    yield from reply.take_message()
+
+
+class _Reply:
+    """The entries of one reply, in the order of the file."""
+
+    def __init__(self) -> None:
+        self._fragments: list[Fragment] = []
+        self._path = ""
+
+    def add(self, fragments: Sequence[Fragment], path: str) -> None:
+        """Add an entry. `path` is its place in the file."""
+        if not self._fragments:
+            self._path = path
+        self._fragments += fragments
+
+    def take_message(self) -> Iterator[ParsedMessage | MessageIssue]:
+        """Yield the message of the entries, if there are any, and begin a new reply."""
+        if self._fragments:
+            yield assemble_message("assistant", self._fragments, path=self._path)
+        self._fragments = []
 
 
 def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Reading]:

@@ -178,26 +178,36 @@ def _report_unread_outputs(
 def _find_finish_reason(outputs: JsonObject, response: JsonObject) -> str | None:
     """Return why the model ended its first reply.
 
-    LangChain has the reason beside the reply or in the metadata of the message, and APIs have it
-    beside the message or in the response.
+    The places are searched in this order: those in which LangChain writes the reason, then those in
+    which the APIs of the models write it.
     """
     generation = _get_first_generation(outputs)
     message = as_object(response.get("message"))
+    # LangChain may wrap the fields of a message in `kwargs`.
     fields_of_message = as_object(message.get("kwargs")) or message
-    choices = [*list_objects(outputs.get("choices")), *list_objects(outputs.get("candidates"))]
-    owners = [
+    places = [
         generation.get("generation_info"),
         fields_of_message.get("response_metadata"),
         fields_of_message,
-        *choices[:1],
+        _get_first_choice(outputs),
         outputs,
     ]
-    for owner in owners:
+    for place in places:
         for name in FINISH_REASONS:
-            reason = get_text(as_object(owner), name)
+            reason = get_text(as_object(place), name)
             if reason is not None:
                 return reason
     return None
+
+
+def _get_first_choice(outputs: JsonObject) -> JsonObject:
+    """Return the first reply of a response: `choices` of OpenAI, or `candidates` of Gemini. Empty
+    if there is none.
+    """
+    replies = list_objects(outputs.get("choices")) or list_objects(outputs.get("candidates"))
+    for reply in replies:
+        return reply
+    return {}
 
 
 def _count_tokens(run: JsonObject, outputs: JsonObject) -> TokenCounts:

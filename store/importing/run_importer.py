@@ -373,17 +373,22 @@ class ImportPlanner:
             plan: The plan of the run with the files that are left.
             stored: The run in the store.
         """
-        number = stored.run_number
-        job = ReadJob(number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path))
-        has_same_scores = self._has_same_sources(
-            job, stored, ignored_kinds=("result", "data", "log")
-        )
-        row = _make_summary_row(number, stored.info)
+        has_same_scores = self._has_same_scores(plan, stored)
+        row = _make_summary_row(stored.run_number, stored.info)
         row["status"] = "kept" if has_same_scores else "outdated"
         row |= {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.info.dataset}
-        import_plan.summary_rows[number] = row
+
+        import_plan.summary_rows[stored.run_number] = row
         import_plan.skipped_plans.append(plan)
         import_plan.issues.append(_report_lost_results(stored, has_same_scores=has_same_scores))
+
+    def _has_same_scores(self, plan: RunPlan, stored: StoredRun) -> bool:
+        """Whether the score files of a run are those of its last import. Without the results, the
+        other files do not matter.
+        """
+        sources = stat_sources(plan, self._workspace.to_stored_path)
+        job = ReadJob(stored.run_number, plan=plan, sources=sources)
+        return self._has_same_sources(job, stored, ignored_kinds=("result", "data", "log"))
 
     def _has_same_sources(
         self, job: ReadJob, stored_run: StoredRun, *, ignored_kinds: Sequence[str]

@@ -575,11 +575,16 @@ def _is_unimportant(row: ArgumentRow) -> bool:
 
 
 def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the golden value that differ. Empty if a value lists alternatives
-    (`"a" or "b"`).
+    """Return the spans of the golden value that differ from the predicted one.
+
+    Spans are marked in both values or in none: there are none if the predicted value has none.
+    There are also none if a value lists alternatives (`"a" or "b"`), because they would depend on
+    which alternative is meant.
     """
-    if not predicted_spans or row.state != "!":
+    has_different_values = row.state == "!"
+    if not has_different_values or not predicted_spans:
         return []
+
     golden = sanitize(row.golden or "")
     predicted = sanitize(row.predicted or "")
     if ALTERNATIVE_SEPARATOR in golden or ALTERNATIVE_SEPARATOR in predicted:

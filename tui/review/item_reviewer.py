@@ -695,7 +695,9 @@ class ItemReviewer:
             await self._show_item(item, NO_MESSAGE)
             return
 
-        is_reviewed = self._is_detail_stale or self.displayed.detail.row.you is not None
+        # After a review in this visit, the displayed item does not contain it yet.
+        was_just_reviewed = self._is_detail_stale
+        is_reviewed = was_just_reviewed or self.displayed.detail.row.you is not None
         if direction > 0 and is_reviewed:
             remaining = await self._prefetcher.count_remaining_items(self.displayed)
             if remaining.first is not None:

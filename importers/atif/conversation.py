@@ -300,6 +300,7 @@ def _add_results(
 
     for result in _list_results_without_call(calls, results):
         _add_result_without_call(conversation, result, has_calls=bool(calls))
+        subagents.add_messages(conversation, result)
 
 
 def _list_results_without_call(

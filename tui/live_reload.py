@@ -220,7 +220,7 @@ def prepare_queue_reload(
     page = _read_page_at_cursor(queue, new_state.view, new_store)
 
     def show(message: str) -> None:
-        queue.state.scope = run_numbers
+        queue.set_scope(run_numbers)
         queue.state.restore_settings(settings)
         for level, level_settings in zip(levels, settings_of_levels, strict=True):
             level.settings = level_settings

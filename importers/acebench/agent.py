@@ -129,11 +129,6 @@ def _grade_agent_item(
     if sequence.best:
         item.extra.metadata["milestones"] = describe_milestones(sequence.best, n_met)
 
-    # With a correct end state, the process accuracy is 1 whatever the agent called. If a reviewer
-    # decides that the end state is wrong, this stored share replaces it.
-    share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
-    item.extra.metadata[MILESTONES_MET] = share.in_mean
-
     end_state = result.get("result")
     golden_state = answer.get(GROUND_TRUTH)
     outcome = check_end_state(end_state, golden_state)
@@ -143,6 +138,11 @@ def _grade_agent_item(
         item.extra.state_differences = find_state_differences(end_state, golden_state)
     item.extra.metadata["end state"] = end_state
     item.extra.metadata["golden end state"] = golden_state
+
+    # With a correct end state, the process accuracy is 1 whatever the agent called. If a reviewer
+    # decides that the end state is wrong, this stored share replaces it.
+    share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
+    item.extra.metadata[MILESTONES_MET] = share.in_mean
 
 
 def _add_question(item: Item, question: JsonObject) -> None:

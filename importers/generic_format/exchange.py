@@ -12,7 +12,7 @@ from fcreview.importers.common.records import as_list, as_object, is_integer, li
 from fcreview.importers.dialects.conversation import MessageIssue
 from fcreview.importers.dialects.detection import is_message_list
 from fcreview.importers.dialects.read import SYSTEM_FIELDS, has_messages, has_reply
-from fcreview.importers.dialects.streams.join import INCOMPLETE, join_stream
+from fcreview.importers.dialects.streams.join import INCOMPLETE, join_certain_stream
 from fcreview.model.wording import format_count
 
 JsonObject = dict[str, Any]
@@ -112,7 +112,7 @@ def _join_pieces(response: Any) -> JsonObject:
     if choices and isinstance(choices[0].get("message"), dict) and "index" in choices[0]:
         # Braintrust keeps only the choices of OpenAI's response.
         return {"choices": choices}
-    return join_stream(response) or {}
+    return join_certain_stream(response) or {}
 
 
 def decode_texts(line: JsonObject) -> JsonObject:
@@ -134,7 +134,7 @@ def _join_streams(line: JsonObject) -> JsonObject:
     """Return the responses of a line that are written as their pieces, by their fields."""
     responses: JsonObject = {}
     for name in STREAM_FIELDS:
-        response = join_stream(line.get(name))
+        response = join_certain_stream(line.get(name))
         if response is not None:
             responses[name] = response
     return responses

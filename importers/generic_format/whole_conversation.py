@@ -18,7 +18,7 @@ from fcreview.importers.dialects.read import (
     has_reply,
 )
 from fcreview.importers.dialects.streams.events import read_events
-from fcreview.importers.dialects.streams.join import is_stream_piece, join_stream
+from fcreview.importers.dialects.streams.join import is_stream_piece, join_certain_stream
 from fcreview.safe_files import read_file
 
 MAX_BYTES = 32 << 20
@@ -99,19 +99,27 @@ def _parse_conversation(text: str) -> Any:
     except RecursionError:
         return None
     except ValueError:
-        # Pieces are on a line each, or are server-sent events.
-        return _join_pieces(text)
+        return _parse_lines(text)
     if is_conversation(value) and not is_stream_piece(value):
         return value
     return _join_pieces(value if isinstance(value, list) else [value])
+
+
+def _parse_lines(text: str) -> Any:
+    """Return the conversation that a text has on several lines: a message or a streamed piece on
+    each line, or server-sent events. None for something else.
+    """
+    lines = read_events(text)
+    if lines.n_unread == 0 and is_message_list(lines.events):
+        return lines.events
+    return _join_pieces(text)
 
 
 def _join_pieces(written: Any) -> Any:
     """Return the response whose pieces a text or a list has, as a line of a chat log with the
     response. None for something else.
     """
-    is_stream = any(map(is_stream_piece, read_events(written).events))
-    response = join_stream(written) if is_stream else None
+    response = join_certain_stream(written)
     if response is None:
         return None
     fields = {name: value for name, value in response.items() if name not in RESPONSE_FIELDS}

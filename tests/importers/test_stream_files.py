@@ -321,3 +321,45 @@ def test_import_command_reports_a_stream_that_broke_off(tmp_path: Path) -> None:
     output = done.out + done.err
     assert "reply incomplete: the stream broke off" in output
     assert "stream.jsonl:1" in output
+
+
+MESSAGES_WITH_USAGE: list[dict[str, Any]] = [
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        ],
+        "usage": {"x": 1},
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "r"},
+    {"role": "assistant", "content": "done", "usage": {"x": 1}},
+]
+JSON_IN_A_REPLY = 'Here it is:\n{"cpu": 3, "usage": 80}\nAnything else?'
+
+
+def read_only_item(path: Path) -> Item:
+    [item], _ = read(path)
+    return item
+
+
+def test_messages_with_a_field_of_streams_are_no_stream(tmp_path: Path) -> None:
+    line = {"input": [{"role": "user", "content": "q"}], "output": MESSAGES_WITH_USAGE}
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
+    item = read_only_item(tmp_path)
+    roles = [message.role for message in item.messages]
+    assert roles == ["user", "tool", "assistant"], "the call has no text, so it has no message"
+    assert len(item.predicted) == 1
+
+
+def test_json_in_the_text_of_a_reply_is_no_stream(tmp_path: Path) -> None:
+    line = {"input": [{"role": "user", "content": "Show the load"}], "output": JSON_IN_A_REPLY}
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
+    assert read_only_item(tmp_path).messages[-1].content == JSON_IN_A_REPLY
+
+
+def test_a_message_on_each_line_is_one_conversation(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    lines = "".join(f"{json.dumps(message)}\n" for message in messages)
+    (tmp_path / "chat.jsonl").write_text(lines)
+    assert [message.content for message in read_only_item(tmp_path).messages] == ["hi", "hello"]

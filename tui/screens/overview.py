@@ -878,6 +878,11 @@ class OverviewScreen(GuardedScreen[ListChoice]):
 
         If there is nothing to choose, say why. If the user chooses a row, its items are listed.
         """
+        if name == "adjudicate":
+            # The disagreements are a list of the overview itself.
+            self.action_show_list(name)
+            return
+
         menu = self._menus.menus[name]
         disabled_reason = menu.disabled_reason()
         if disabled_reason:

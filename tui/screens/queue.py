@@ -100,13 +100,6 @@ class _Start:
         return self.position is not None and self.position.is_item_open
 
 
-def _make_menus_of_all_items(session: Session, state: QueueState) -> QueueMenus:
-    """Return menus of all opened runs, whatever the queue shows."""
-    state_of_all_items = QueueState(queue="dataset", blind=state.blind, scope=state.scope)
-    levels = QueueLevels(state_of_all_items)
-    return QueueMenus(session, state_of_all_items, levels)
-
-
 class QueueScreen(GuardedScreen[None]):
     """Screen with the queue. It handles the keys of the queue."""
 
@@ -140,7 +133,11 @@ class QueueScreen(GuardedScreen[None]):
         self.state = state
         self._levels = QueueLevels(state, position.levels if position else ())
         self._menus = QueueMenus(session, state, self._levels)
-        self._overview_menus = _make_menus_of_all_items(session, state)
+        self._state_of_all_items = QueueState(queue="dataset", blind=state.blind, scope=state.scope)
+        """Selection of all items of the opened runs, whatever the queue shows."""
+        self._overview_menus = QueueMenus(
+            session, self._state_of_all_items, QueueLevels(self._state_of_all_items)
+        )
         """Menus that open on the overview, which is about all items."""
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
@@ -357,15 +354,16 @@ class QueueScreen(GuardedScreen[None]):
         self._split.draw_item_header()
         opens_overview = self._opens_overview
         self._opens_overview = False
+        place = self._opens_place
+        self._opens_place = ""
+
         is_on_top = self.app.screen is self
-        if opens_overview and loaded.count > 1 and is_on_top:
+        if place and is_on_top:
+            self._reopen(place)
+        elif opens_overview and loaded.count > 1 and is_on_top:
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
             self.handle_kept_keys()
             return
-
-        if self._opens_place and is_on_top:
-            self._reopen(self._opens_place)
-        self._opens_place = ""
 
         # Keys that were pressed before the runs were read act now. With the overview, they did so
         # above, because they are for it.
@@ -401,6 +399,11 @@ class QueueScreen(GuardedScreen[None]):
 
     def action_overview(self) -> None:
         self.app.push_screen(self.make_overview(), self._leave_overview)
+
+    def set_scope(self, run_numbers: tuple[int, ...]) -> None:
+        """Show the runs with these numbers, in the queue and in the menus of the overview."""
+        self.state.scope = run_numbers
+        self._state_of_all_items.scope = run_numbers
 
     def make_overview(self, runs: Sequence[RunRow] = (), *, opens: str = "") -> OverviewScreen:
         """Return the overview.

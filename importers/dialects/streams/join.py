@@ -59,6 +59,19 @@ def join_stream(written: Any) -> JsonObject | None:
     return response
 
 
+def join_certain_stream(written: Any) -> JsonObject | None:
+    """Return the response whose pieces a value has, as `join_stream` does. None if no event is a
+    piece for certain.
+
+    The events of some forms have little to tell them from other objects. For example, a list of
+    messages that have a field `usage` is no stream, and a reply can be JSON text.
+    """
+    has_certain_piece = any(map(is_stream_piece, read_events(written).events))
+    if not has_certain_piece:
+        return None
+    return join_stream(written)
+
+
 def is_stream_piece(value: Any) -> bool:
     """Whether a JSON value is a piece of a streamed reply that is no response by itself."""
     event = as_object(value)

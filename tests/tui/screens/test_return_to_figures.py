@@ -15,7 +15,7 @@ from fcreview.tui.screens.checks import CheckScreen
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
 from fcreview.tui.screens.overview import OverviewScreen
-from fcreview.tui.screens.palette_context import open_estimates
+from fcreview.tui.screens.palette_context import QUEUE_SCREENS, open_estimates
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.runs import RunsScreen
 from fcreview.tui.screens.statistics import AgreementScreen, CalibrationScreen
@@ -67,6 +67,34 @@ async def test_escape_returns_to_the_screens_through_which_a_list_was_opened(
             await pilot.press("escape")
             await wait_for_screen(pilot)
             assert isinstance(app.screen, screen)
+
+
+@pytest.mark.parametrize("name", [name for name in QUEUE_SCREENS if name != "overview"])
+async def test_each_list_of_the_palette_can_be_opened_on_the_overview(
+    make_app: Any, wait_for_screen: Any, name: str
+) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        app.screen.open_menu(name)
+        await wait_for_screen(pilot)
+        assert app.is_running
+
+
+async def test_new_runs_belong_to_the_menus_of_the_overview(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    """After an import while the app is open, the queue shows other runs."""
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        queue = app.screen
+        queue.set_scope((1, 2))
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        assert app.screen._menus._state.view.runs == queue.state.view.runs == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ class FileStamp(NamedTuple):
     path: str
     modified_ns: int
     """Modification time in nanoseconds; 0 if the file does not exist."""
+    changed_ns: int
+    """Time of the last change of the content or the permissions, in nanoseconds; 0 likewise. A file
+    that could not be read is read again when its permissions allow it.
+    """
     n_bytes: int
 
 
@@ -25,8 +29,13 @@ def file_stamp(path: Path) -> FileStamp:
     try:
         status = path.stat()
     except OSError:
-        return FileStamp(str(path), modified_ns=0, n_bytes=0)
-    return FileStamp(str(path), modified_ns=status.st_mtime_ns, n_bytes=status.st_size)
+        return FileStamp(str(path), modified_ns=0, changed_ns=0, n_bytes=0)
+    return FileStamp(
+        str(path),
+        modified_ns=status.st_mtime_ns,
+        changed_ns=status.st_ctime_ns,
+        n_bytes=status.st_size,
+    )
 
 
 class FileCache(Generic[Content]):

@@ -363,3 +363,13 @@ def test_a_message_on_each_line_is_one_conversation(tmp_path: Path) -> None:
     lines = "".join(f"{json.dumps(message)}\n" for message in messages)
     (tmp_path / "chat.jsonl").write_text(lines)
     assert [message.content for message in read_only_item(tmp_path).messages] == ["hi", "hello"]
+
+
+def test_gemini_responses_with_ids_of_the_log_are_separate_conversations(tmp_path: Path) -> None:
+    lines = []
+    for name in ("A", "B"):
+        content = {"role": "model", "parts": [{"text": name}]}
+        lines.append(json.dumps({"id": name, "candidates": [{"content": content}]}) + "\n")
+    (tmp_path / "log.jsonl").write_text("".join(lines))
+    items, _ = read(tmp_path)
+    assert [item.messages[-1].content for item in items] == ["A", "B"]

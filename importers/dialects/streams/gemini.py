@@ -13,16 +13,38 @@ LATER_FIELDS = {"promptFeedback", "usageMetadata"}
 """Fields of a piece without candidates."""
 
 
+RESPONSE_FIELDS = frozenset(
+    {
+        "automaticFunctionCallingHistory",
+        "candidates",
+        "createTime",
+        "modelStatus",
+        "modelVersion",
+        "parsed",
+        "promptFeedback",
+        "responseId",
+        "sdkHttpResponse",
+        "usageMetadata",
+    }
+)
+"""Fields of a response of `generateContent`, with those that Google's SDK for Python adds."""
+
+
 def _has_candidates(event: JsonObject) -> bool:
     return isinstance(event.get("candidates"), list)
 
 
 def _is_only_piece(event: JsonObject) -> bool:
-    """Whether a response has a reply without the reason why it ended, and no request beside it."""
+    """Whether an event is a response without the reason why its reply ended.
+
+    An object with other fields is a record of a log, with an id or a request of its own, and not
+    an event of the API.
+    """
+    has_only_fields_of_responses = with_camel_case_keys(event).keys() <= RESPONSE_FIELDS
     candidates = list_objects(event.get("candidates"))
     has_content = any("content" in candidate for candidate in candidates)
     has_reason = any(map(_has_reason, candidates))
-    return has_content and not has_reason and "contents" not in event
+    return has_only_fields_of_responses and has_content and not has_reason
 
 
 def _is_piece(event: JsonObject) -> bool:

@@ -39,6 +39,17 @@ def test_changed_file_is_loaded_again(tmp_path: Path) -> None:
     assert cache.load(file) == "other"
 
 
+def test_file_with_other_permissions_is_loaded_again(tmp_path: Path) -> None:
+    loader = Loader()
+    cache = FileCache(loader.load)
+    file = tmp_path / "data.json"
+    file.write_text("first")
+    cache.load(file)
+    file.chmod(0o600)
+    cache.load(file)
+    assert loader.n_loads == 2
+
+
 def test_files_above_the_limit_are_forgotten_oldest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
